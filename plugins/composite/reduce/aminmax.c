@@ -1,4 +1,4 @@
-/* aminmax.c -- _aminmax, which warns that it is deprecated
+/* aminmax.c -- the operator _aminmax, which warns that it is deprecated
  * (aten/src/ATen/native/TensorCompare.cpp). */
 #include "core/composite.h"
 

@@ -1,7 +1,8 @@
-/* correlation.c -- cov and corrcoef (aten/src/ATen/native/Correlation.cpp). */
+/* correlation.c -- covariance and correlation matrices: cov and corrcoef
+ * (aten/src/ATen/native/Correlation.cpp). */
 #include "core/chain.h"
 
-/* Fail unless the input of operator `name` has the dimensions of a matrix or fewer. */
+/* Check that the input of operator `name` has at most two dimensions. */
 static int check_rank(dp_ctx *ctx, const char *name, int ndim)
 {
     return ndim <= 2 ? 0
@@ -11,7 +12,8 @@ static int check_rank(dp_ctx *ctx, const char *name, int ndim)
                                name, ndim);
 }
 
-/* fweights or aweights, NULL if there are none. */
+/* Check the weights `w` of `n` observations, the argument `name` of cov.  `w` may be NULL; `whole`:
+ * the weights must be integers, else floats. */
 static int check_weights(dp_ctx *ctx, const char *name, dp_tensor *w, int64_t n, bool whole)
 {
     chain c = {.ctx = ctx};
@@ -39,7 +41,8 @@ static int check_weights(dp_ctx *ctx, const char *name, dp_tensor *w, int64_t n,
     return chain_end(&c, NULL, NULL);
 }
 
-/* What the products are divided by: the sum of the weights, less what the mean takes of it. */
+/* Return the divisor of the covariances: the sum of the weights minus the correction for the mean,
+ * which is computed from the same observations. */
 static dp_tensor *divisor(chain *c, dp_tensor *w, dp_tensor *sum, dp_tensor *aweights,
                           int64_t correction)
 {
@@ -61,7 +64,8 @@ static dp_tensor *divisor(chain *c, dp_tensor *w, dp_tensor *sum, dp_tensor *awe
     return n;
 }
 
-/* x: [variables, observations]; w: weights of observations or NULL. */
+/* Return the covariance matrix of x [variables, observations]; `w` has the weights of the
+ * observations, or is NULL. */
 static dp_tensor *covariance(chain *c, dp_tensor *x, dp_tensor *w, dp_tensor *aweights,
                              int64_t correction)
 {
@@ -118,6 +122,7 @@ static int cov(dp_ctx *ctx, dp_tensor *self, int64_t correction, dp_tensor *fwei
     return chain_end(&c, self, out);
 }
 
+/* Return `t` clamped to [-1, 1]. */
 static dp_tensor *clipped(chain *c, dp_tensor *t)
 {
     dp_value low = dp_int(-1), high = dp_int(1);

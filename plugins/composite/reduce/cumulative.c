@@ -1,14 +1,14 @@
-/* cumulative.c -- cummax, cummin and logcumsumexp by way of their kernels, and cumprod_backward
- * (aten/src/ATen/native/ReduceOps.cpp). */
+/* cumulative.c -- cummax, cummin and logcumsumexp, which call backend kernels such as
+ * _cummax_helper, and cumprod_backward (aten/src/ATen/native/ReduceOps.cpp). */
 #include "core/chain.h"
 
-/* values and indices have self's shape. */
+/* Call `helper` to fill `values` and `indices`, which have the shape of `self`. */
 static int extremes(dp_ctx *ctx, const char *helper, dp_tensor *self, int64_t dim,
                     dp_tensor *values, dp_tensor *indices)
 {
     DP_VIEW(x, self);
 
-    if (x.ndim > 0) /* dim is looked at where there are elements, as in PyTorch */
+    if (x.ndim > 0) /* as in PyTorch, `dim` is checked only if self has elements */
         return x.numel ? dp_invoke(ctx, helper, "TTTi>", self, values, indices, dim) : 0;
     int rc = dp_invoke(ctx, "aten::fill_.Tensor", "TT>", values, self);
     return rc == 0 ? dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", indices, dp_int(0)) : rc;
@@ -70,7 +70,7 @@ static int logcumsumexp_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor
 
 /* -- the gradient of cumprod (aten/src/ATen/native/ReduceOps.cpp) -- */
 
-/* Of each place and all behind it. */
+/* Return the sum of each element of `t` and all later elements along `dim`. */
 static dp_tensor *sum_from(chain *c, dp_tensor *t, int64_t dim)
 {
     t = CHAIN(c, "aten::flip", "Tli>T", t, &dim, (size_t)1);
@@ -78,15 +78,17 @@ static dp_tensor *sum_from(chain *c, dp_tensor *t, int64_t dim)
     return CHAIN(c, "aten::flip", "Tli>T", t, &dim, (size_t)1);
 }
 
-/* t where `mask` is, else `value`. */
-static dp_tensor *keep(chain *c, dp_tensor *t, dp_tensor *mask, double value)
+/* Return `t` where `mask` is true, and `value` elsewhere. */
+static dp_tensor *masked(chain *c, dp_tensor *t, dp_tensor *mask, double value)
 {
-    dp_tensor *rest = chain_T(c, "aten::logical_not", mask);
-    return CHAIN(c, "aten::masked_fill.Scalar", "TTs>T", t, rest, dp_double(value));
+    dp_tensor *unmasked = chain_T(c, "aten::logical_not", mask);
+    return CHAIN(c, "aten::masked_fill.Scalar", "TTs>T", t, unmasked, dp_double(value));
 }
 
-/* At the first zero of a line, the only place behind which the others' products count: what is in
- * front of it, times the sum of grad by the products of what is between it and the next zero. */
+/* Return the gradient at the first zero of each line along `dim`, and set *mask to the positions of
+ * these zeros.  The gradient is the product of the elements before the zero, times the sum of
+ * grad [i] * (product of the elements between the zero and i) for all i from the zero up to the
+ * next zero.  At later zeros the gradient is 0. */
 static dp_tensor *at_first_zero(chain *c, dp_tensor *grad, dp_tensor *input, dp_tensor *output,
                                 dp_tensor *zeros_so_far, int64_t dim, dp_tensor **mask)
 {
@@ -99,12 +101,12 @@ static dp_tensor *at_first_zero(chain *c, dp_tensor *grad, dp_tensor *input, dp_
     *mask = chain_TT(c, "aten::logical_and", first, one);
     dp_tensor *between =
         chain_TT(c, "aten::logical_and", one, chain_T(c, "aten::logical_not", *mask));
-    dp_tensor *products = CHAIN(c, "aten::cumprod", "Ti>T", keep(c, input, between, 1), dim);
-    dp_tensor *sum = chain_TT(c, "aten::mul.Tensor", products, keep(c, grad, one, 0));
+    dp_tensor *products = CHAIN(c, "aten::cumprod", "Ti>T", masked(c, input, between, 1), dim);
+    dp_tensor *sum = chain_TT(c, "aten::mul.Tensor", products, masked(c, grad, one, 0));
     sum = CHAIN(c, "aten::sum.dim_IntList", "Tolib>T", sum, &dim, (size_t)1, (int)true);
     dp_tensor *before = chain_T(c, "aten::relu", chain_Ts(c, "aten::sub.Scalar", where, dp_int(1)));
     before = CHAIN(c, "aten::gather", "TiT>T", output, dim, before);
-    before = keep(c, before, chain_Ts(c, "aten::ne.Scalar", where, dp_int(0)), 1);
+    before = masked(c, before, chain_Ts(c, "aten::ne.Scalar", where, dp_int(0)), 1);
     return chain_TT(c, "aten::mul.Tensor", sum, before);
 }
 
@@ -138,8 +140,8 @@ static int cumprod_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, int6
         return chain_end(&c, chain_TT(&c, "aten::div_.Tensor", sum_from(&c, w, dim), input), out);
     dp_tensor *so_far = CHAIN(&c, "aten::cumsum", "Ti>T", zeros, dim);
     dp_tensor *front = chain_Ts(&c, "aten::eq.Scalar", so_far, dp_int(0));
-    w = chain_TT(&c, "aten::div_.Tensor", sum_from(&c, keep(&c, w, front, 0), dim), input);
-    dp_tensor *result = keep(&c, w, front, 0);
+    w = chain_TT(&c, "aten::div_.Tensor", sum_from(&c, masked(&c, w, front, 0), dim), input);
+    dp_tensor *result = masked(&c, w, front, 0);
     dp_tensor *at = at_first_zero(&c, grad, input, output, so_far, dim, &mask);
     return chain_end(&c, CHAIN(&c, "aten::where.self", "TTT>T", mask, at, result), out);
 }

@@ -1,7 +1,8 @@
-/* diff.c -- diff (aten/src/ATen/native/ReduceOps.cpp). */
+/* diff.c -- the operator diff, the n-th difference of neighbouring elements along a dimension
+ * (aten/src/ATen/native/ReduceOps.cpp). */
 #include "core/chain.h"
 
-/* What stands in front of self or behind it, along dim. */
+/* Check a tensor that is prepended or appended to self along `dim`. */
 static int check_joined(dp_ctx *ctx, const dp_view *x, dp_tensor *other, int64_t dim)
 {
     if (other == NULL)
@@ -34,7 +35,8 @@ static dp_tensor *joined(chain *c, dp_tensor *before, dp_tensor *t, dp_tensor *a
     return n < 2 ? t : CHAIN(c, "aten::cat", "lTi>T", list, n, dim);
 }
 
-/* Each element and the one before, n times; the last time into out, unless that is NULL. */
+/* Compute the differences of neighbouring elements of `t`, `n` times.  The last differences are
+ * written to `out` unless it is NULL. */
 static dp_tensor *differences(chain *c, dp_tensor *t, int64_t n, int64_t dim, dp_tensor *out)
 {
     DP_VIEW(x, t);

@@ -1,17 +1,16 @@
-/* gradient.c -- gradient in its seven forms: differences of samples, divided by their distances
- * (aten/src/ATen/native/ReduceOps.cpp: gradient). */
+/* gradient.c -- the seven overloads of the operator gradient, which estimates derivatives from
+ * samples (aten/src/ATen/native/ReduceOps.cpp: gradient). */
 #include "core/chain.h"
 
-/* A call: distances between samples by numbers or by tensors of their places, dimensions by a list,
- * a single one or none. */
+/* one call of any overload */
 typedef struct gradient {
     dp_ctx *ctx;
     dp_tensor *self;
-    dp_value spacing; /* Scalars, one Scalar, tensors, or None: 1 */
-    bool all_alike;   /* one number for every dimension */
-    dp_value dim;     /* int[], int, or None: all */
-    int64_t order;
-    int64_t n; /* dimensions to go along */
+    dp_value spacing; /* distances (Scalar[], Scalar, None: 1) or coordinates (Tensor[]) */
+    bool one_spacing; /* `spacing` is one number for all dimensions */
+    dp_value dim;     /* int[], int, or None: all dimensions */
+    int64_t order;    /* edge_order */
+    int64_t n;        /* number of dimensions along which derivatives are estimated */
 } gradient;
 
 static int64_t dim_of(const gradient *g, int64_t i)
@@ -49,7 +48,7 @@ static int check_dims(const gradient *g)
 static int check(gradient *g)
 {
     DP_VIEW(x, g->self);
-    bool listed = dp_is_list(&g->spacing) && !g->all_alike;
+    bool listed = dp_is_list(&g->spacing) && !g->one_spacing;
 
     g->n = g->dim.tag == DP_TAG_INTS ? (int64_t)g->dim.len : g->dim.tag == DP_TAG_INT ? 1 : x.ndim;
     if (x.dtype == DP_UINT8)
@@ -72,7 +71,7 @@ static dp_tensor *part(chain *c, dp_tensor *t, int64_t dim, int64_t start, int64
     return CHAIN(c, "aten::slice.Tensor", "Tioioi>T", t, dim, &start, &end);
 }
 
-/* The k-th sample from the front, or from the back, as a slice. */
+/* Return the sample with index `k`, counted from the front or the back, as a slice of size 1. */
 static dp_tensor *edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t k)
 {
     return back ? part(c, t, dim, -k - 1, k == 0 ? INT64_MAX : -k) : part(c, t, dim, k, k + 1);
@@ -94,14 +93,15 @@ static dp_tensor *join(chain *c, dp_tensor *first, dp_tensor *middle, dp_tensor 
     return CHAIN(c, "aten::cat", "lTi>T", list, (size_t)3, dim);
 }
 
-/* -- equal distances -- */
+/* -- samples at equal distances -- */
 
 static dp_tensor *over(chain *c, dp_tensor *t, dp_value distance)
 {
     return chain_Ts(c, "aten::div.Scalar", t, distance);
 }
 
-/* At an end: the difference there, or a parabola through three samples. */
+/* Estimate the derivative at an edge: from the difference of two samples (order 1), or from a
+ * parabola through three samples (order 2). */
 static dp_tensor *even_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t order,
                             dp_value distance)
 {
@@ -118,7 +118,7 @@ static dp_tensor *even_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int6
     return over(c, chain_sub(c, made, third), distance);
 }
 
-static dp_tensor *along_even(chain *c, const gradient *g, int64_t dim, dp_value distance)
+static dp_tensor *gradient_even(chain *c, const gradient *g, int64_t dim, dp_value distance)
 {
     dp_tensor *t = g->self;
     dp_tensor *upper = part(c, t, dim, 2, INT64_MAX), *lower = part(c, t, dim, 0, -2);
@@ -129,7 +129,7 @@ static dp_tensor *along_even(chain *c, const gradient *g, int64_t dim, dp_value 
     return join(c, first, chain_Ts(c, "aten::div.Scalar", center, dp_int(2)), last, dim);
 }
 
-/* -- places of samples -- */
+/* -- samples at given coordinates -- */
 
 static dp_tensor *item(chain *c, dp_tensor *t, int64_t i)
 {
@@ -141,7 +141,8 @@ static dp_tensor *negative(chain *c, dp_tensor *t)
     return CHAIN(c, "aten::neg", "T>T", t);
 }
 
-/* h, k: the distances to the next sample and to the one behind it. */
+/* Estimate the derivative at an edge, like even_edge().  `steps` are the distances between
+ * neighbouring samples; `h` is the distance nearest to the edge, `k` the next one. */
 static dp_tensor *uneven_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t order,
                               dp_tensor *steps)
 {
@@ -164,7 +165,7 @@ static dp_tensor *uneven_edge(chain *c, dp_tensor *t, int64_t dim, bool back, in
     return chain_add(c, chain_add(c, chain_mul(c, near, p), chain_mul(c, middle, q)), r);
 }
 
-/* A vector along dim. */
+/* Return the vector `t` as a tensor of `ndim` dimensions that extends along `dim`. */
 static dp_tensor *shaped(chain *c, dp_tensor *t, int ndim, int64_t dim)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -187,12 +188,12 @@ static dp_tensor *center_of(chain *c, dp_tensor *t, int ndim, int64_t dim, dp_te
     return chain_add(c, sum, chain_mul(c, behind, part(c, t, dim, 2, INT64_MAX)));
 }
 
-static int along_uneven(const gradient *g, int64_t dim, dp_tensor *places, dp_tensor **out)
+static int gradient_uneven(const gradient *g, int64_t dim, dp_tensor *coordinates, dp_tensor **out)
 {
     chain c = {.ctx = g->ctx}, ends = {.ctx = g->ctx};
     dp_tensor *center = NULL;
     DP_VIEW(x, g->self);
-    DP_VIEW(p, places);
+    DP_VIEW(p, coordinates);
 
     if (p.ndim != 1)
         return dp_fail(
@@ -200,7 +201,7 @@ static int along_uneven(const gradient *g, int64_t dim, dp_tensor *places, dp_te
             "torch.gradient expected each element of spacing to have one dimension, but got "
             "an element with %d dimensions!",
             p.ndim);
-    dp_tensor *steps = CHAIN(&c, "aten::diff", "Tii>T", places, (int64_t)1, (int64_t)0);
+    dp_tensor *steps = CHAIN(&c, "aten::diff", "Tii>T", coordinates, (int64_t)1, (int64_t)0);
     if (c.rc == 0)
         center = center_of(&c, g->self, x.ndim, dim, steps);
     ends.rc = c.rc;
@@ -211,9 +212,10 @@ static int along_uneven(const gradient *g, int64_t dim, dp_tensor *places, dp_te
     return rc;
 }
 
-/* -- the forms -- */
+/* -- the overloads -- */
 
-static int along(const gradient *g, int64_t i, dp_tensor **out)
+/* Estimate the derivative along the `i`th dimension of the call.  *out owned. */
+static int along_dim(const gradient *g, int64_t i, dp_tensor **out)
 {
     int64_t dim = dim_of(g, i);
     DP_VIEW(x, g->self);
@@ -222,12 +224,12 @@ static int along(const gradient *g, int64_t i, dp_tensor **out)
     if (rc < 0)
         return rc;
     if (g->spacing.tag == DP_TAG_TENSORS)
-        return along_uneven(g, dim, g->spacing.u.tensors[i], out);
+        return gradient_uneven(g, dim, g->spacing.u.tensors[i], out);
     chain c = {.ctx = g->ctx};
     dp_value distance = dp_is_list(&g->spacing) ? dp_list_item(&g->spacing, (size_t)i) : g->spacing;
     if (distance.tag == DP_TAG_NONE)
         distance = dp_double(1);
-    return chain_end(&c, along_even(&c, g, dim, distance), out);
+    return chain_end(&c, gradient_even(&c, g, dim, distance), out);
 }
 
 static int run(dp_call *call, gradient *g)
@@ -243,7 +245,7 @@ static int run(dp_call *call, gradient *g)
     if (list == NULL)
         return DP_ERESOURCE;
     for (; rc == 0 && made < g->n; made += rc == 0)
-        rc = along(g, made, &list[made]);
+        rc = along_dim(g, made, &list[made]);
     if (rc == 0)
         call->rets[0] = dp_tensors(list, (size_t)g->n);
     for (int64_t i = 0; rc < 0 && i < made; i++)
@@ -255,19 +257,19 @@ static int run(dp_call *call, gradient *g)
  *     -> Tensor[]
  * aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) ->
  * Tensor[] */
-static int by_number(dp_call *call)
+static int scalar_spacing(dp_call *call)
 {
     gradient g = {.spacing = call->args[1],
-                  .all_alike = true,
+                  .one_spacing = true,
                   .dim = call->args[2],
                   .order = call->args[3].u.i};
     return run(call, &g);
 }
 
 /* aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[] */
-static int by_nothing(dp_call *call)
+static int default_spacing(dp_call *call)
 {
-    gradient g = {.all_alike = true, .dim = call->args[1], .order = call->args[2].u.i};
+    gradient g = {.one_spacing = true, .dim = call->args[1], .order = call->args[2].u.i};
     return run(call, &g);
 }
 
@@ -276,15 +278,16 @@ static int by_nothing(dp_call *call)
  * aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1)
  * aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1)
  *     -> Tensor[] */
-static int by_list(dp_call *call)
+static int listed_spacing(dp_call *call)
 {
     gradient g = {.spacing = call->args[1], .dim = call->args[2], .order = call->args[3].u.i};
     return run(call, &g);
 }
 
-DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL("gradient.scalarint", by_number),
-                DP_IMPL("gradient.scalararray", by_number), DP_IMPL("gradient.array", by_nothing),
-                DP_IMPL("gradient.scalarrayint", by_list),
-                DP_IMPL("gradient.scalarrayarray", by_list),
-                DP_IMPL("gradient.tensorarrayint", by_list),
-                DP_IMPL("gradient.tensorarray", by_list))
+DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL("gradient.scalarint", scalar_spacing),
+                DP_IMPL("gradient.scalararray", scalar_spacing),
+                DP_IMPL("gradient.array", default_spacing),
+                DP_IMPL("gradient.scalarrayint", listed_spacing),
+                DP_IMPL("gradient.scalarrayarray", listed_spacing),
+                DP_IMPL("gradient.tensorarrayint", listed_spacing),
+                DP_IMPL("gradient.tensorarray", listed_spacing))

@@ -1,4 +1,5 @@
-/* histogram.c -- histogramdd (aten/src/ATen/native/Histogram.cpp). */
+/* histogram.c -- the operator histogramdd, a histogram of several dimensions
+ * (aten/src/ATen/native/Histogram.cpp). */
 #include "core/composite.h"
 
 static int histogram_by(dp_call *call, const dp_value *bins)

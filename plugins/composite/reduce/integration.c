@@ -1,4 +1,5 @@
-/* integration.c -- trapezoid and cumulative_trapezoid (aten/src/ATen/native/Integration.cpp). */
+/* integration.c -- integrals of samples by the trapezoidal rule: trapezoid and cumulative_trapezoid
+ * (aten/src/ATen/native/Integration.cpp). */
 #include "core/chain.h"
 
 static dp_tensor *part(chain *c, dp_tensor *t, int64_t dim, int64_t start, int64_t end)
@@ -6,7 +7,7 @@ static dp_tensor *part(chain *c, dp_tensor *t, int64_t dim, int64_t start, int64
     return CHAIN(c, "aten::slice.Tensor", "Tioioi>T", t, dim, &start, &end);
 }
 
-static dp_tensor *rest(chain *c, dp_tensor *t, int64_t dim, int64_t start)
+static dp_tensor *slice_from(chain *c, dp_tensor *t, int64_t dim, int64_t start)
 {
     return part(c, t, dim, start, INT64_MAX);
 }
@@ -16,7 +17,8 @@ static dp_tensor *scaled(chain *c, dp_tensor *t, double by)
     return chain_Ts(c, "aten::mul.Scalar", t, dp_double(by));
 }
 
-/* t's size in dim, which must be there. */
+/* Wrap *dim and set *size to the size of `t` in that dimension.  DP_EINDEX: t has no
+ * such dimension. */
 static int size_of(dp_ctx *ctx, dp_tensor *t, int64_t *dim, int64_t *size)
 {
     DP_VIEW(x, t);
@@ -46,8 +48,10 @@ static int check_samples(dp_ctx *ctx, const char *name, dp_tensor *y, dp_tensor 
               : 0;
 }
 
-/* Places of samples in y's dimensions: a vector along dim, others with dimensions in front. */
-static dp_tensor *spread(chain *c, const char *name, dp_tensor *x, dp_tensor *y, int64_t dim)
+/* Return the coordinates `x` of samples with the number of dimensions of `y`: a vector extends
+ * along `dim`; other tensors get dimensions of size 1 in front. */
+static dp_tensor *expand_coordinates(chain *c, const char *name, dp_tensor *x, dp_tensor *y,
+                                     int64_t dim)
 {
     int64_t sizes[DP_DIM_MAX];
     DP_VIEW(v, x);
@@ -69,11 +73,11 @@ static dp_tensor *spread(chain *c, const char *name, dp_tensor *x, dp_tensor *y,
 
 static dp_tensor *steps(chain *c, dp_tensor *x, int64_t dim)
 {
-    dp_tensor *left = part(c, x, dim, 0, -1), *right = rest(c, x, dim, 1);
+    dp_tensor *left = part(c, x, dim, 0, -1), *right = slice_from(c, x, dim, 1);
     return chain_TT(c, "aten::sub.Tensor", right, left);
 }
 
-/* Zeros in place of the integral of nothing. */
+/* Make the integral over a dimension of size 0, which is zero. */
 static int integral_of_none(dp_ctx *ctx, dp_tensor *y, int64_t dim, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -99,8 +103,8 @@ static int trapezoid(dp_ctx *ctx, dp_tensor *y, dp_tensor *x, int64_t dim, dp_te
         rc = check_samples(ctx, "trapezoid", y, x);
     if (rc < 0)
         return rc;
-    dp_tensor *width = steps(&c, spread(&c, "trapezoid", x, y, dim), dim);
-    dp_tensor *left = part(&c, y, dim, 0, -1), *right = rest(&c, y, dim, 1);
+    dp_tensor *width = steps(&c, expand_coordinates(&c, "trapezoid", x, y, dim), dim);
+    dp_tensor *left = part(&c, y, dim, 0, -1), *right = slice_from(&c, y, dim, 1);
     dp_tensor *t =
         chain_TT(&c, "aten::mul.Tensor", chain_TT(&c, "aten::add.Tensor", right, left), width);
     t = CHAIN(&c, "aten::sum.dim_IntList", "Toli>T", t, &dim, (size_t)1);
@@ -152,8 +156,8 @@ static int cumulative(dp_ctx *ctx, dp_tensor *y, dp_tensor *x, int64_t dim, dp_t
         rc = check_samples(ctx, "cumulative_trapezoid", y, x);
     if (rc < 0)
         return rc;
-    dp_tensor *width = steps(&c, spread(&c, "cumulative_trapezoid", x, y, dim), dim);
-    dp_tensor *left = part(&c, y, dim, 0, -1), *right = rest(&c, y, dim, 1);
+    dp_tensor *width = steps(&c, expand_coordinates(&c, "cumulative_trapezoid", x, y, dim), dim);
+    dp_tensor *left = part(&c, y, dim, 0, -1), *right = slice_from(&c, y, dim, 1);
     dp_tensor *t =
         chain_TT(&c, "aten::mul.Tensor", chain_TT(&c, "aten::add.Tensor", left, right), width);
     t = CHAIN(&c, "aten::cumsum", "Ti>T", t, dim);
@@ -171,7 +175,7 @@ static int cumulative_dx(dp_ctx *ctx, dp_tensor *y, dp_value dx, int64_t dim, dp
         rc = check_width(ctx, "cumulative_trapezoid", y, dx);
     if (rc < 0)
         return rc;
-    dp_tensor *left = part(&c, y, dim, 0, -1), *right = rest(&c, y, dim, 1);
+    dp_tensor *left = part(&c, y, dim, 0, -1), *right = slice_from(&c, y, dim, 1);
     dp_tensor *t = scaled(&c, chain_TT(&c, "aten::add.Tensor", left, right), as_double(dx) / 2);
     return chain_end(&c, CHAIN(&c, "aten::cumsum", "Ti>T", t, dim), out);
 }

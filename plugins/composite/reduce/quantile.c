@@ -1,20 +1,21 @@
-/* quantile.c -- quantile and nanquantile (aten/src/ATen/native/Sorting.cpp). */
+/* quantile.c -- the operators quantile and nanquantile (aten/src/ATen/native/Sorting.cpp). */
 #include "core/chain.h"
 #include <string.h>
 
 enum { LINEAR, LOWER, HIGHER, MIDPOINT, NEAREST, MODES };
 
-typedef struct asked {
+/* arguments of a call */
+typedef struct quantile_call {
     dp_ctx *ctx;
     dp_tensor *self, *q;
-    const int64_t *dim; /* NULL: of all elements */
+    const int64_t *dim; /* NULL: all elements are one line */
     bool keepdim, ignore_nan;
     dp_str interpolation;
     int mode;
-    int64_t at; /* *dim in range */
-} asked;
+    int64_t at; /* *dim, wrapped to [0, ndim) */
+} quantile_call;
 
-static int find_mode(asked *p)
+static int find_mode(quantile_call *p)
 {
     static const char *const names[MODES] = {"linear", "lower", "higher", "midpoint", "nearest"};
 
@@ -28,7 +29,7 @@ static int find_mode(asked *p)
                    (int)p->interpolation.len, p->interpolation.s);
 }
 
-static int check_quantile(asked *p)
+static int check_quantile(quantile_call *p)
 {
     DP_VIEW(x, p->self);
     DP_VIEW(q, p->q);
@@ -50,13 +51,14 @@ static int check_quantile(asked *p)
     return wrap_dim(p->ctx, &p->at, x.ndim);
 }
 
-/* The lines in order, as the last dimension of what is left of self's shape: [.., n]. */
-static dp_tensor *sorted_lines(chain *c, const asked *p)
+/* Return the lines of self along the reduced dimension, sorted, as a tensor [.., n].  The
+ * dimensions before n are those of the result: without the reduced dimension, or with size 1. */
+static dp_tensor *sorted_lines(chain *c, const quantile_call *p)
 {
     int64_t sizes[DP_DIM_MAX], any = -1;
     size_t n = 0;
     bool stable = true;
-    dp_tensor *t = p->self, *places = NULL, *sorted = NULL;
+    dp_tensor *t = p->self, *indices = NULL, *sorted = NULL;
     DP_VIEW(x, p->self);
 
     for (int d = 0; d < x.ndim; d++)
@@ -73,15 +75,16 @@ static dp_tensor *sorted_lines(chain *c, const asked *p)
     }
     if (c->rc == 0)
         c->rc = dp_invoke(c->ctx, "aten::sort.stable", "Tobib>TT", t, &stable, (int64_t)-1,
-                          (int)false, &sorted, &places);
+                          (int)false, &sorted, &indices);
     if (c->rc < 0)
         return NULL;
-    chain_keep(c, places);
+    chain_keep(c, indices);
     return CHAIN(c, "aten::reshape", "Tli>T", chain_keep(c, sorted), sizes, n);
 }
 
-/* Where in the lines the quantiles lie: [.., number of q]; at a NaN in lines that have one. */
-static dp_tensor *ranks_of(chain *c, const asked *p, dp_tensor *sorted)
+/* Return the ranks of the quantiles in the sorted lines, as a tensor [.., number of q].  In a line
+ * with a NaN, the rank is that of the last element, a NaN; with ignore_nan, NaNs do not count. */
+static dp_tensor *ranks_of(chain *c, const quantile_call *p, dp_tensor *sorted)
 {
     int64_t last = -1;
     DP_VIEW(s, sorted);
@@ -108,8 +111,9 @@ static dp_tensor *elements_at(chain *c, dp_tensor *sorted, dp_tensor *ranks)
     return CHAIN(c, "aten::gather", "TiT>T", sorted, (int64_t)-1, at);
 }
 
-/* Elements at ranks, or between two of them. */
-static dp_tensor *interpolate(chain *c, const asked *p, dp_tensor *sorted, dp_tensor *ranks)
+/* Return the elements of the sorted lines at `ranks`.  p->mode says whether a rank between two
+ * elements is rounded, or the two elements are interpolated. */
+static dp_tensor *interpolate(chain *c, const quantile_call *p, dp_tensor *sorted, dp_tensor *ranks)
 {
     static const char *const rounding[MODES] = {
         [LOWER] = "aten::floor", [HIGHER] = "aten::ceil", [NEAREST] = "aten::round"};
@@ -125,7 +129,7 @@ static dp_tensor *interpolate(chain *c, const asked *p, dp_tensor *sorted, dp_te
     return CHAIN(c, "aten::lerp.Tensor", "TTT>T", below, above, weight);
 }
 
-static dp_tensor *compute(chain *c, const asked *p)
+static dp_tensor *compute(chain *c, const quantile_call *p)
 {
     DP_VIEW(q, p->q);
     dp_tensor *low = chain_Ts(c, "aten::ge.Scalar", p->q, dp_int(0));
@@ -148,8 +152,8 @@ static dp_tensor *compute(chain *c, const asked *p)
     return CHAIN(c, "aten::squeeze.dim", "Ti>T", t, (int64_t)-1);
 }
 
-/* out NULL: *made is. */
-static int run_quantile(asked *p, dp_tensor *out, dp_tensor **made)
+/* Compute the quantiles into `out`, or, if it is NULL, into a new tensor *made. */
+static int run_quantile(quantile_call *p, dp_tensor *out, dp_tensor **made)
 {
     chain c = {.ctx = p->ctx};
     int rc = check_quantile(p);
@@ -169,8 +173,8 @@ static int run_quantile(asked *p, dp_tensor *out, dp_tensor **made)
     return give_out(p->ctx, rc, *made, out);
 }
 
-/* q as a tensor, by number. */
-static int scalar_quantile(asked *p, double q, dp_tensor *out, dp_tensor **made)
+/* Run run_quantile() with the number `q`, which is converted to a tensor. */
+static int scalar_quantile(quantile_call *p, double q, dp_tensor *out, dp_tensor **made)
 {
     DP_VIEW(x, p->self);
 
@@ -193,27 +197,27 @@ static int scalar_quantile(asked *p, double q, dp_tensor *out, dp_tensor **made)
     static int name(dp_ctx *ctx, dp_tensor *self, dp_tensor *q, const int64_t *dim, bool keepdim,  \
                     dp_str interpolation, dp_tensor **out)                                         \
     {                                                                                              \
-        asked p = {ctx, self, q, dim, keepdim, nan, interpolation, 0, 0};                          \
+        quantile_call p = {ctx, self, q, dim, keepdim, nan, interpolation, 0, 0};                  \
         return run_quantile(&p, NULL, out);                                                        \
     }                                                                                              \
     static int name##_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *q, const int64_t *dim,          \
                           bool keepdim, dp_str interpolation, dp_tensor *out)                      \
     {                                                                                              \
         dp_tensor *made = NULL;                                                                    \
-        asked p = {ctx, self, q, dim, keepdim, nan, interpolation, 0, 0};                          \
+        quantile_call p = {ctx, self, q, dim, keepdim, nan, interpolation, 0, 0};                  \
         return run_quantile(&p, out, &made);                                                       \
     }                                                                                              \
     static int name##_scalar(dp_ctx *ctx, dp_tensor *self, double q, const int64_t *dim,           \
                              bool keepdim, dp_str interpolation, dp_tensor **out)                  \
     {                                                                                              \
-        asked p = {ctx, self, NULL, dim, keepdim, nan, interpolation, 0, 0};                       \
+        quantile_call p = {ctx, self, NULL, dim, keepdim, nan, interpolation, 0, 0};               \
         return scalar_quantile(&p, q, NULL, out);                                                  \
     }                                                                                              \
     static int name##_scalar_out(dp_ctx *ctx, dp_tensor *self, double q, const int64_t *dim,       \
                                  bool keepdim, dp_str interpolation, dp_tensor *out)               \
     {                                                                                              \
         dp_tensor *made = NULL;                                                                    \
-        asked p = {ctx, self, NULL, dim, keepdim, nan, interpolation, 0, 0};                       \
+        quantile_call p = {ctx, self, NULL, dim, keepdim, nan, interpolation, 0, 0};               \
         return scalar_quantile(&p, q, out, &made);                                                 \
     }
 QUANTILE(quantile, false)

@@ -1,5 +1,5 @@
-/* reduce_ops.c -- sum, mean, nanmean, count_nonzero, var, std, norm and logsumexp by way of other
- * reductions (aten/src/ATen/native/ReduceOps.cpp).
+/* reduce_ops.c -- reductions that call other reductions or other overloads of themselves
+ * (aten/src/ATen/native/ReduceOps.cpp).
  *
  * Operators: count_nonzero, logsumexp, mean, nanmean, norm, special_logsumexp, std, std_mean, sum,
  * var, var_mean. */
@@ -26,7 +26,8 @@ static int count_nonzero(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, dp_te
                      (size_t)(dim ? 1 : 0), out);
 }
 
-/* How many elements are numbers, of a self of floats.  *out owned. */
+/* Count the elements of `self` that are not NaN, along `dim` [n].  *out owned.  DP_ERUNTIME: the
+ * dtype is not floating. */
 static int count_numbers(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                          dp_tensor **out)
 {
@@ -50,7 +51,7 @@ static int count_numbers(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_
 
 /* aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None)
  *     -> Tensor
- * nansum / the number of elements that are numbers */
+ * The result is nansum divided by the number of elements that are not NaN. */
 static int nanmean(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                    const int64_t *dtype, dp_tensor **out)
 {
@@ -83,9 +84,9 @@ static int nanmean_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t 
     return rc;
 }
 
-/* -- variances: `unbiased` is a correction of 1 or 0 -- */
+/* -- var and std: `unbiased` means a correction of 1, else 0 -- */
 
-#define SPREAD(name)                                                                               \
+#define VARIANCE(name)                                                                             \
     static int name##_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,              \
                           bool unbiased, bool keepdim, dp_tensor **out)                            \
     {                                                                                              \
@@ -116,8 +117,8 @@ static int nanmean_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t 
     {                                                                                              \
         return name##_mean_dim(ctx, self, NULL, 0, unbiased, false, out, mean);                    \
     }
-SPREAD(var)
-SPREAD(std)
+VARIANCE(var)
+VARIANCE(std)
 
 /* -- norms over all dimensions -- */
 
@@ -138,7 +139,8 @@ static int norm_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, int64_t d
 
 /* -- logsumexp -- */
 
-/* log(sum(exp(t))), in t's memory.  Here and below, *out NULL is made. */
+/* Compute log(sum(exp(t))) into *out, and overwrite `t` with exp(t).  Here and in the functions
+ * below, *out NULL means that a new tensor is made. */
 static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, bool keepdim,
                        dp_tensor **out)
 {
@@ -152,7 +154,7 @@ static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, 
     return rc < 0 ? rc : dp_invoke(ctx, "aten::log_", "T>", *out);
 }
 
-/* The greatest elements, 0 for those that are infinite. */
+/* Set *out to the maxima of `self` along `dim` [n], with 0 in place of infinite maxima. */
 static int finite_maxima(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
                          dp_tensor **out)
 {
@@ -168,8 +170,8 @@ static int finite_maxima(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_
     return release_on_error(rc, out);
 }
 
-static int of_floats(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
-                     dp_tensor **out)
+static int logsumexp_floats(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
+                            bool keepdim, dp_tensor **out)
 {
     dp_tensor *max = NULL, *less = NULL, *flat = NULL;
     DP_VIEW(x, self);
@@ -208,7 +210,8 @@ static int check_floating(dp_ctx *ctx, dp_dtype dtype)
                      dp_dtype_name(dtype));
 }
 
-/* Moved by the greatest element, so that nothing overflows. */
+/* Compute logsumexp into *out.  The maximum is subtracted from the elements, so that exp() does not
+ * overflow, and added to the result. */
 static int write_logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                            dp_tensor **out)
 {
@@ -219,7 +222,7 @@ static int write_logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, siz
     if (dp_dtype_is_integral(x.dtype, true))
         rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", self, (int64_t)DP_FLOAT32, &floats);
     if (rc == 0)
-        rc = of_floats(ctx, floats ? floats : self, dim, n, keepdim, out);
+        rc = logsumexp_floats(ctx, floats ? floats : self, dim, n, keepdim, out);
     dp_tensor_unref(floats);
     return rc;
 }

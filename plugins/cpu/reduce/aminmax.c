@@ -1,9 +1,9 @@
-/* aminmax.c -- aminmax: the least and the greatest element in one call
+/* aminmax.c -- the operator aminmax: the least and the greatest element in one call
  * (aten/src/ATen/native/{ReduceAllOps,TensorCompare}.cpp). */
 #include "core/dense.h"
 #include "reduce.h"
 
-/* outs [2] */
+/* Write the minima and the maxima to outs [2]; NULL ones are made. */
 static int run_aminmax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool keepdim,
                        dp_tensor **outs)
 {
@@ -13,12 +13,12 @@ static int run_aminmax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool ke
     DP_VIEW(v, self);
     int rc = 0;
 
-    if (v.ndim == 0 && dim != NULL && keepdim) /* then there is a dimension to keep */
+    if (v.ndim == 0 && dim != NULL && keepdim) /* the result has one dimension: view self as [1] */
         rc = dp_as_strided(ctx, self, 1, one, one, dp_tensor_offset(self), &x);
     rd_args a = {.self = x ? x : self, .dims = dim, .n_dims = dim ? 1 : 0, .keepdim = keepdim};
     if (rc == 0)
         rc = rd_run(ctx, &rd_amin, &a, &outs[0]);
-    if (rc == 0 && given) /* a call of its own: were it refused, outs[0] is written */
+    if (rc == 0 && given) /* not rd_run(): its dp_refuse() would claim that outs[0] is unwritten */
         rc = dp_invoke(ctx, "aten::amax.out", "TlibT>", a.self, dim, a.n_dims, (int)keepdim,
                        outs[1]);
     else if (rc == 0)
@@ -48,7 +48,7 @@ static int aminmax_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool ke
     DP_VIEW(x, self);
     DP_VIEW(y, max);
 
-    if (y.dtype != x.dtype) /* before min is written */
+    if (y.dtype != x.dtype) /* checked before `min` is written */
         return dp_refuse(ctx, DP_ERUNTIME,
                          "Expected out tensor to have dtype %s, but got %s instead",
                          dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));

@@ -1,8 +1,10 @@
-/* bincount.c -- bincount: how often values are there (aten/src/ATen/native/SummaryOps.cpp). */
+/* bincount.c -- the operator bincount: the frequency of each value
+ * (aten/src/ATen/native/SummaryOps.cpp). */
 #include "core/dense.h"
 #include "core/pack.h"
 
-/* How many bins there are for x [n]. */
+/* Check the values x [n] and set *bins to the number of bins: the greatest value + 1, but at least
+ * `minlength`.  DP_ERUNTIME: a value is negative, or is INT64_MAX. */
 static int count_bins(dp_ctx *ctx, const int64_t *x, int64_t n, int64_t minlength, int64_t *bins)
 {
     int64_t least = 0, most = -1;
@@ -21,7 +23,8 @@ static int count_bins(dp_ctx *ctx, const int64_t *x, int64_t n, int64_t minlengt
     return 0;
 }
 
-/* The sums of the weights of each value of x [n], or their number. */
+/* Set element v of `made` to the number of elements of x [n] that are v, or to the sum of their
+ * weights if `weights` [n] is not NULL. */
 static void fill_bins(const int64_t *x, const void *weights, int64_t n, dp_tensor *made)
 {
     DP_VIEW(out, made);
@@ -57,7 +60,7 @@ static int check_bincount(dp_ctx *ctx, const dp_view *x, dp_tensor *weights, int
 }
 
 /* aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
- * int64, or with weights float32 of float32 and float64 of all others */
+ * The result is int64; with weights it is float32 for float32 weights, else float64. */
 static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t minlength,
                     dp_tensor **out)
 {
@@ -78,7 +81,7 @@ static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t mi
         dtype = w.dtype == DP_FLOAT32 ? DP_FLOAT32 : DP_FLOAT64;
     }
     const void *weighed = pack_get(&p, weights, dtype);
-    const int64_t *values = pack_own(&p, self, DP_INT64); /* checked, then trusted */
+    const int64_t *values = pack_own(&p, self, DP_INT64); /* a copy: count_bins() checks it */
     if (p.rc == 0)
         p.rc = count_bins(ctx, values, x.numel, minlength, &bins);
     pack_new(&p, dtype, 1, &bins, &made);

@@ -1,8 +1,9 @@
-/* cumulative.c -- cumsum, cumprod, cummax, cummin and logcumsumexp over one dimension
+/* cumulative.c -- cumulative operators (scans) along one dimension
  * (aten/src/ATen/native/ReduceOps.cpp).
  *
- * A result is as long as its input: elements of another dtype than the result's are converted into
- * it first, and the loop goes over the result itself; 16-bit floats are computed as float32.
+ * The result has the shape of the input.  If the input has another dtype than the result, its
+ * elements are first converted into the result, and the loop then runs in place.  16-bit floats are
+ * computed as float32.
  *
  * Operators: _cummax_helper, _cummin_helper, cumprod, cumsum, _logcumsumexp. */
 #include "cumulative.h"
@@ -14,29 +15,34 @@
 typedef struct sc_job {
     const dp_ctx *ctx;
     sc_loop loop;
-    dp_view x, out, index; /* index.ndim < 0: none */
-    int dim, across;       /* across: the dimension whose lines are neighbours; -1: there is none */
-    int64_t n, width, blocks; /* lines along `across`, and blocks of SC_WIDE of them */
+    dp_view x, out, index; /* index.ndim < 0: no index output */
+    int dim;               /* dimension that is scanned; a line is all elements along it */
+    int across;            /* dimension along which lines are neighbours; -1: none */
+    int64_t n;             /* elements of a line */
+    int64_t width;         /* lines along `across` */
+    int64_t blocks;        /* blocks of at most SC_WIDE lines along `across` */
 } sc_job;
 
-static int64_t bytes_of(const dp_view *v, int d)
+static int64_t byte_stride(const dp_view *v, int d)
 {
     return v->strides[d] * (int64_t)dp_dtype_size(v->dtype);
 }
 
 /* -- running -- */
 
-static char *start_of(const dp_view *v, const sc_job *j, int64_t block, int64_t at)
+/* Return the address in `v` of the first element of line `at` along `across`; `outer` is the index
+ * in the dimensions other than `dim` and `across`, flattened in row-major order. */
+static char *start_of(const dp_view *v, const sc_job *j, int64_t outer, int64_t at)
 {
     char *p = v->data;
 
     if (j->across >= 0)
-        p += at * bytes_of(v, j->across);
+        p += at * byte_stride(v, j->across);
     for (int d = v->ndim - 1; d >= 0; d--) {
         if (d == j->dim || d == j->across)
             continue;
-        p += block % v->sizes[d] * bytes_of(v, d);
-        block /= v->sizes[d];
+        p += outer % v->sizes[d] * byte_stride(v, d);
+        outer /= v->sizes[d];
     }
     return p;
 }
@@ -47,29 +53,29 @@ static void run_blocks(int64_t begin, int64_t end, void *user)
     bool indexed = j->index.ndim >= 0;
 
     for (int64_t b = begin; b < end; b++) {
-        int64_t at = b % j->blocks * SC_WIDE, w = j->width - at, rest = b / j->blocks;
+        int64_t at = b % j->blocks * SC_WIDE, w = j->width - at, outer = b / j->blocks;
         sc_lines l = {.ctx = j->ctx,
-                      .x = start_of(&j->x, j, rest, at),
-                      .out = start_of(&j->out, j, rest, at),
-                      .index = indexed ? start_of(&j->index, j, rest, at) : NULL,
+                      .x = start_of(&j->x, j, outer, at),
+                      .out = start_of(&j->out, j, outer, at),
+                      .index = indexed ? start_of(&j->index, j, outer, at) : NULL,
                       .n = j->n,
                       .w = w < SC_WIDE ? w : SC_WIDE};
         if (j->x.ndim > 0) {
-            l.x_step = bytes_of(&j->x, j->dim);
-            l.out_step = bytes_of(&j->out, j->dim);
-            l.index_step = indexed ? bytes_of(&j->index, j->dim) : 0;
+            l.x_step = byte_stride(&j->x, j->dim);
+            l.out_step = byte_stride(&j->out, j->dim);
+            l.index_step = indexed ? byte_stride(&j->index, j->dim) : 0;
         }
         if (j->across >= 0) {
-            l.x_line = bytes_of(&j->x, j->across);
-            l.out_line = bytes_of(&j->out, j->across);
-            l.index_line = indexed ? bytes_of(&j->index, j->across) : 0;
+            l.x_line = byte_stride(&j->x, j->across);
+            l.out_line = byte_stride(&j->out, j->across);
+            l.index_line = indexed ? byte_stride(&j->index, j->across) : 0;
         }
         j->loop(&l);
     }
 }
 
-/* The dimension along which lines lie nearest to each other. */
-static int neighbours(const dp_view *x, int dim)
+/* Return the dimension of size > 1 with the smallest stride, except `dim`; -1: there is none. */
+static int innermost_dim(const dp_view *x, int dim)
 {
     int found = -1;
 
@@ -85,7 +91,7 @@ static int run_loop(dp_ctx *ctx, sc_job *j)
     if (j->out.numel == 0 || dp_memoryless(ctx))
         return 0;
     j->n = j->out.ndim ? j->out.sizes[j->dim] : 1;
-    j->across = neighbours(&j->out, j->dim);
+    j->across = innermost_dim(&j->out, j->dim);
     j->width = j->across < 0 ? 1 : j->out.sizes[j->across];
     j->blocks = (j->width + SC_WIDE - 1) / SC_WIDE;
     int64_t units = j->out.numel / j->n / j->width * j->blocks;
@@ -100,23 +106,23 @@ typedef struct sc_call {
     const char *name;
     dp_tensor *self;
     int64_t dim;
-    dp_dtype dtype; /* of the result */
+    dp_dtype dtype; /* dtype of the result */
 } sc_call;
 
 static int find_loop(dp_ctx *ctx, const sc_call *c, sc_loop *loop)
 {
-    int place = pw_types[c->dtype].place;
+    int column = pw_types[c->dtype].place;
 
     *loop = c->dtype >= 0 && c->dtype < DP_DTYPE_END && pw_types[c->dtype].bytes > 0 &&
                     c->dtype != DP_FLOAT16
-                ? CPU_CHOSEN(sc_loops)[c->op].loop[place]
+                ? CPU_CHOSEN(sc_loops)[c->op].loop[column]
                 : NULL;
     return *loop ? 0
                  : dp_fail(ctx, DP_ERUNTIME, "\"%s_out_cpu\" not implemented for '%s'", c->name,
                            dense_type_name(c->dtype));
 }
 
-/* Over `out`, of the dtype of a loop, which has the shape of self. */
+/* Scan self into `out`, which has the shape of self and a dtype that `loop` takes. */
 static int scan_into(dp_ctx *ctx, const sc_call *c, sc_loop loop, dp_tensor *out, dp_tensor *index)
 {
     sc_job j = {.ctx = ctx, .loop = loop, .dim = (int)c->dim};
@@ -137,10 +143,11 @@ static int scan_into(dp_ctx *ctx, const sc_call *c, sc_loop loop, dp_tensor *out
     return rc == 0 ? run_loop(ctx, &j) : rc;
 }
 
-/* out has the result's shape. */
+/* Scan self into `out`, which has the shape of self.  The scan writes to a temporary tensor if the
+ * loop does not take the dtype of out, or if out overlaps self. */
 static int scan(dp_ctx *ctx, const sc_call *c, dp_tensor *out, dp_tensor *index)
 {
-    dp_tensor *seen = NULL, *cast = NULL;
+    dp_tensor *work = NULL, *cast = NULL;
     sc_loop loop;
     DP_VIEW(x, c->self);
     DP_VIEW(y, out);
@@ -150,27 +157,28 @@ static int scan(dp_ctx *ctx, const sc_call *c, dp_tensor *out, dp_tensor *index)
     if (rc < 0)
         return rc;
     dp_dtype dtype = pw_types[c->dtype].dtype;
-    bool rounds = c->dtype != dtype && x.dtype != c->dtype; /* to 16 bits, before anything */
+    bool rounds = c->dtype != dtype && x.dtype != c->dtype; /* input is first rounded to 16 bits */
     if (rounds)
         rc = dp_empty_like(ctx, c->self, c->dtype, DP_PRESERVE, &cast);
     if (rc == 0 && rounds && (rc = dp_copy(ctx, cast, c->self)) == 0)
         own.self = cast;
     if (rc == 0 && (y.dtype != dtype || dp_overlap(out, own.self) > 1))
-        rc = dp_empty(ctx, dtype, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, &seen);
-    if (rc == 0 && seen != NULL && index != NULL && (rc = check_apart(ctx, out, NULL, 0)) < 0)
+        rc = dp_empty(ctx, dtype, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, &work);
+    if (rc == 0 && work != NULL && index != NULL && (rc = check_apart(ctx, out, NULL, 0)) < 0)
         dp_refuse(ctx, rc, NULL);
     if (rc == 0)
-        rc = scan_into(ctx, &own, loop, seen ? seen : out, index);
-    if (rc == 0 && seen != NULL && (rc = dp_copy(ctx, out, seen)) < 0 && index == NULL)
+        rc = scan_into(ctx, &own, loop, work ? work : out, index);
+    if (rc == 0 && work != NULL && (rc = dp_copy(ctx, out, work)) < 0 && index == NULL)
         dp_refuse(ctx, rc, NULL);
     dp_tensor_unref(cast);
-    dp_tensor_unref(seen);
+    dp_tensor_unref(work);
     return rc;
 }
 
 /* -- cumsum, cumprod -- */
 
-/* *out NULL: made.  Its dtype is what is given, or that of out=, or int64 for integers. */
+/* Run cumsum or cumprod into *out; NULL: a new tensor is made.  The dtype of the result is that of
+ * *out, else *dtype, else int64 for integers and bool, else that of self. */
 static int cumulate(dp_ctx *ctx, sc_call *c, const int64_t *dtype, dp_tensor **out)
 {
     dp_tensor *given = *out;
@@ -260,11 +268,12 @@ static int logcumsumexp_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor
 
 /* -- cummax, cummin -- */
 
-/* values and indices have self's shape. */
+/* Run cummax or cummin into `values` and `indices`.  DP_ERUNTIME: one of them does not have the
+ * shape of `self`, or indices are not int64. */
 static int extremes(dp_ctx *ctx, int op, const char *name, dp_tensor *self, dp_tensor *values,
                     dp_tensor *indices, int64_t dim)
 {
-    char shape[DP_SHAPE_TEXT], other[DP_SHAPE_TEXT];
+    char shape[DP_SHAPE_TEXT], out_shape[DP_SHAPE_TEXT];
     DP_VIEW(x, self);
     DP_VIEW(y, values);
     DP_VIEW(i, indices);
@@ -276,7 +285,7 @@ static int extremes(dp_ctx *ctx, int op, const char *name, dp_tensor *self, dp_t
             (x.ndim > 0 && memcmp(v->sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t)) != 0))
             rc = dp_fail(ctx, DP_ERUNTIME, "%s of a tensor of shape %s into one of shape %s", name,
                          dp_shape_text(shape, x.sizes, (size_t)x.ndim),
-                         dp_shape_text(other, v->sizes, (size_t)v->ndim));
+                         dp_shape_text(out_shape, v->sizes, (size_t)v->ndim));
 
     if (rc == 0 && i.dtype != DP_INT64)
         rc = dp_fail(ctx, DP_ERUNTIME, "%s: indices are %s, not int64", name,

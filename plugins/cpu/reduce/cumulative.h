@@ -1,5 +1,5 @@
-/* cumulative.h -- the loops of cumulative operators: scan.c prepares them, levels/scan.c runs
- * them. */
+/* cumulative.h -- the loops of cumulative operators: cumulative.c calls them, levels/cumulative.c
+ * has them. */
 #ifndef CPU_SCAN_H
 #define CPU_SCAN_H
 
@@ -8,11 +8,11 @@
 #include "pointwise/loops/types.h"
 
 enum { SC_SUM, SC_PROD, SC_MAX, SC_MIN, SC_LOGSUMEXP, SC_OPS };
-enum { SC_WIDE = 64 }; /* neighbouring lines that are worked on at a time */
+enum { SC_WIDE = 64 }; /* greatest number of neighbouring lines in one call of a loop */
 
-/* w <= SC_WIDE lines of n elements: x is read, out is written (and may be x), index is written by
- * SC_MAX and SC_MIN.  Strides are bytes: from one element to the next, from one line to the
- * next. */
+/* Arguments of a loop: `w` <= SC_WIDE lines of `n` elements.  The loop reads `x` and writes `out`,
+ * which may be x; SC_MAX and SC_MIN also write `index`.  *_step are strides in bytes between the
+ * elements of a line, *_line are strides in bytes between lines. */
 typedef struct sc_lines {
     const dp_ctx *ctx;
     const char *x;
@@ -24,7 +24,7 @@ typedef struct sc_lines {
 
 typedef void (*sc_loop)(const sc_lines *l);
 typedef struct sc_row {
-    sc_loop loop[PW_TYPES]; /* by the place of a type; NULL: there is none */
+    sc_loop loop[PW_TYPES]; /* indexed by pw_type.place; NULL: the type is not supported */
 } sc_row;
 DP_ISA_TABLE(sc_row, sc_loops) /* [SC_OPS] */
 

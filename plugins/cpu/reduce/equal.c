@@ -1,5 +1,5 @@
-/* equal.c -- equal: have two tensors the same sizes and elements?
- * (aten/src/ATen/native/ReduceOps.cpp) */
+/* equal.c -- the operator equal, true if two tensors have the same sizes and elements
+ * (aten/src/ATen/native/ReduceOps.cpp). */
 #include "core/elements.h"
 
 /* aten::equal(Tensor self, Tensor other) -> bool */
@@ -9,12 +9,12 @@ static int equal(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, bool *out)
     dp_value value = dp_none();
     DP_VIEW(x, self);
     DP_VIEW(y, other);
-    bool alike = x.ndim == y.ndim;
+    bool same_sizes = x.ndim == y.ndim;
 
-    for (int d = 0; alike && d < x.ndim; d++)
-        alike = x.sizes[d] == y.sizes[d];
+    for (int d = 0; same_sizes && d < x.ndim; d++)
+        same_sizes = x.sizes[d] == y.sizes[d];
     *out = false;
-    if (!alike)
+    if (!same_sizes)
         return 0;
     int rc = dp_invoke(ctx, "aten::eq.Tensor", "TT>T", self, other, &same);
     if (rc == 0)

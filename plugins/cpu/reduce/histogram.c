@@ -1,5 +1,5 @@
-/* histogram.c -- histc, histogram and its kin of several dimensions: edges, checks and densities;
- * bins.c counts (aten/src/ATen/native/Histogram.cpp).
+/* histogram.c -- checks, bin edges and densities of histograms; histogram_bins.c counts
+ * (aten/src/ATen/native/Histogram.cpp).
  *
  * Operators: histc, histogram, _histogramdd_bin_edges, _histogramdd_from_bin_cts,
  * _histogramdd_from_bin_tensors. */
@@ -11,16 +11,17 @@
 
 /* -- histograms -- */
 
-/* A call: points in self, `dims` of its elements each, or one each if `flat`. */
+/* One call.  A point is `dims` elements along the last dimension of `self`; if `flat`, each element
+ * of self is a point. */
 typedef struct histogram {
     dp_tensor *self, *weight; /* weight may be NULL */
     bool flat, density;
-    int dims, method;
-    int64_t n; /* points */
-    dp_tensor *edges[DP_DIM_MAX];
+    int dims, method;             /* coordinates of a point; BINS_* */
+    int64_t n;                    /* number of points */
+    dp_tensor *edges[DP_DIM_MAX]; /* owned bin edges of each dimension */
 } histogram;
 
-static void forget_edges(histogram *h)
+static void release_edges(histogram *h)
 {
     for (int d = 0; d < DP_DIM_MAX; d++)
         h->edges[d] = dp_tensor_unref(h->edges[d]);
@@ -36,7 +37,7 @@ static int begin_flat(histogram *h)
     return 0;
 }
 
-/* n_bins: for how many dimensions there are bins. */
+/* Set the points of `h`; `n_bins` is the number of dimensions for which bins are given. */
 static int begin_points(dp_ctx *ctx, histogram *h, size_t n_bins)
 {
     DP_VIEW(x, h->self);
@@ -56,7 +57,7 @@ static int begin_points(dp_ctx *ctx, histogram *h, size_t n_bins)
     if (rc < 0)
         return rc;
     h->dims = (int)n_bins;
-    h->n = x.numel == 0 ? 0 : x.numel / h->dims; /* points of no dimensions are not counted */
+    h->n = x.numel == 0 ? 0 : x.numel / h->dims; /* dims may be 0 if numel is 0 */
     return 0;
 }
 
@@ -87,7 +88,7 @@ static int check_weight(dp_ctx *ctx, const histogram *h)
         dp_shape_text(a, x.sizes, (size_t)x.ndim), dp_shape_text(b, w.sizes, (size_t)w.ndim));
 }
 
-/* The least and the greatest of dimension d of packed points; NaN if one is. */
+/* Set *least and *most to the range of coordinate `d` of the points; NaN if a coordinate is NaN. */
 static void find_range(const histogram *h, const double *points, int d, double *least, double *most)
 {
     for (int64_t i = 0; i < h->n; i++) {
@@ -101,7 +102,7 @@ static void find_range(const histogram *h, const double *points, int d, double *
     }
 }
 
-/* `bins` edges at one distance from first to last. */
+/* Set h->edges[d] to the edges of `bins` bins of equal width from `first` to `last`. */
 static int make_edges(dp_ctx *ctx, histogram *h, int d, int64_t bins, double first, double last)
 {
     int64_t n = bins + 1;
@@ -113,6 +114,8 @@ static int make_edges(dp_ctx *ctx, histogram *h, int d, int64_t bins, double fir
                               n, h->edges[d]);
 }
 
+/* Set *first and *last to the range of dimension `d`: from `range` if it is given, else from
+ * `points`, else [0, 1].  An empty range is widened by 0.5 at both ends. */
 static int range_of_dim(dp_ctx *ctx, const histogram *h, const dp_value *range,
                         const double *points, int d, double *first, double *last)
 {
@@ -139,8 +142,8 @@ static int range_of_dim(dp_ctx *ctx, const histogram *h, const dp_value *range,
     return 0;
 }
 
-/* h->edges, for bins [h->dims] in a range that is given or else the points' own. */
-static int spread_edges(dp_ctx *ctx, histogram *h, const int64_t *bins, const dp_value *range)
+/* Make h->edges for bins [h->dims] of equal width, in `range`; None: in the range of the points. */
+static int linear_edges(dp_ctx *ctx, histogram *h, const int64_t *bins, const dp_value *range)
 {
     pack p = {.ctx = ctx};
     double first, last;
@@ -170,7 +173,7 @@ static int spread_edges(dp_ctx *ctx, histogram *h, const int64_t *bins, const dp
     return pack_end(&p);
 }
 
-/* h->edges: copies of those given [h->dims]. */
+/* Set h->edges to copies of the given edges, bins [h->dims]. */
 static int copy_edges(dp_ctx *ctx, histogram *h, dp_tensor *const *bins)
 {
     DP_VIEW(x, h->self);
@@ -202,7 +205,7 @@ static int copy_edges(dp_ctx *ctx, histogram *h, dp_tensor *const *bins)
     return rc;
 }
 
-/* hist /= the lengths of the bins of dimension d */
+/* Divide `hist` by the widths of the bins of dimension `d`. */
 static int divide_by_lengths(dp_ctx *ctx, const histogram *h, dp_tensor *hist, int d)
 {
     dp_tensor *lower = NULL, *upper = NULL, *length = NULL, *shaped = NULL;
@@ -242,7 +245,7 @@ static int to_density(dp_ctx *ctx, const histogram *h, dp_tensor *hist)
     return rc;
 }
 
-/* hist, of as many bins as there are between h->edges, is filled. */
+/* Count the points of `h` in the bins of `hist`, whose sizes fit h->edges. */
 static int fill_histogram(dp_ctx *ctx, histogram *h, dp_tensor *hist)
 {
     binning c = {.n = h->n, .dims = h->dims, .method = h->method};
@@ -263,7 +266,7 @@ static int fill_histogram(dp_ctx *ctx, histogram *h, dp_tensor *hist)
     return pack_end(&p);
 }
 
-/* *hist NULL: made; with h->edges. */
+/* Compute the histogram of `h`, whose edges are set, into *hist; NULL: a new tensor is made. */
 static int write_histogram(dp_ctx *ctx, histogram *h, dp_tensor **hist)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -293,7 +296,8 @@ static dp_tensor *tensor_of(dp_value v)
     return v.tag == DP_TAG_TENSOR ? v.u.t : NULL;
 }
 
-/* Both results of histogram: new ones, or those given behind the call's first n arguments. */
+/* Return both results of the operator histogram, or write them to the out= arguments, which follow
+ * the call's first `n` arguments.  `rc` is the code of the earlier steps.  Release the edges. */
 static int end_flat(dp_call *call, histogram *h, uint32_t n, int rc)
 {
     bool given = call->n_args > n;
@@ -314,7 +318,7 @@ static int end_flat(dp_call *call, histogram *h, uint32_t n, int rc)
         call->rets[0] = dp_tensor_value(hist);
         call->rets[1] = dp_tensor_value(dp_tensor_ref(h->edges[0]));
     }
-    forget_edges(h);
+    release_edges(h);
     return rc;
 }
 
@@ -325,11 +329,11 @@ static int histogram_bins(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[3]),
                    .density = call->args[4].u.b,
-                   .method = BINS_SPREAD_NEAR};
+                   .method = BINS_LINEAR_LOCAL};
     int rc = begin_flat(&h);
 
     if (rc == 0)
-        rc = spread_edges(call->ctx, &h, &call->args[1].u.i, &call->args[2]);
+        rc = linear_edges(call->ctx, &h, &call->args[1].u.i, &call->args[2]);
     return end_flat(call, &h, 5, rc);
 }
 
@@ -340,7 +344,7 @@ static int histogram_edges(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[2]),
                    .density = call->args[3].u.b,
-                   .method = BINS_SEARCHED};
+                   .method = BINS_SEARCH};
     int rc = begin_flat(&h);
 
     if (rc == 0)
@@ -357,11 +361,11 @@ static int bin_edges(dp_call *call)
     dp_tensor **list = NULL;
 
     if (rc == 0)
-        rc = spread_edges(call->ctx, &h, call->args[1].u.ints, &call->args[2]);
+        rc = linear_edges(call->ctx, &h, call->args[1].u.ints, &call->args[2]);
     if (rc == 0 && (list = dp_alloc(call->ctx, sizeof(h.edges))) == NULL)
         rc = DP_ERESOURCE;
     if (rc < 0) {
-        forget_edges(&h);
+        release_edges(&h);
         return rc;
     }
     memcpy(list, h.edges, sizeof(h.edges));
@@ -376,15 +380,15 @@ static int from_counts(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[3]),
                    .density = call->args[4].u.b,
-                   .method = BINS_SPREAD_NEAR};
+                   .method = BINS_LINEAR_LOCAL};
     dp_tensor *hist = NULL;
     int rc = begin_points(call->ctx, &h, call->args[1].len);
 
     if (rc == 0)
-        rc = spread_edges(call->ctx, &h, call->args[1].u.ints, &call->args[2]);
+        rc = linear_edges(call->ctx, &h, call->args[1].u.ints, &call->args[2]);
     if (rc == 0)
         rc = write_histogram(call->ctx, &h, &hist);
-    forget_edges(&h);
+    release_edges(&h);
     if (rc == 0)
         call->rets[0] = dp_tensor_value(hist);
     return rc;
@@ -397,7 +401,7 @@ static int from_edges(dp_call *call)
     histogram h = {.self = call->args[0].u.t,
                    .weight = tensor_of(call->args[2]),
                    .density = call->args[3].u.b,
-                   .method = BINS_SEARCHED};
+                   .method = BINS_SEARCH};
     dp_tensor *hist = NULL;
     int rc = begin_points(call->ctx, &h, call->args[1].len);
 
@@ -405,7 +409,7 @@ static int from_edges(dp_call *call)
         rc = copy_edges(call->ctx, &h, call->args[1].u.tensors);
     if (rc == 0)
         rc = write_histogram(call->ctx, &h, &hist);
-    forget_edges(&h);
+    release_edges(&h);
     if (rc == 0)
         call->rets[0] = dp_tensor_value(hist);
     return rc;
@@ -421,7 +425,8 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL("histogram.bin_ct", histogram_bins),
 
 /* -- histc -- */
 
-/* The ends of the range, those of the elements where it is empty. */
+/* Complete the range of histc: if *first and *last are equal, take the range of the elements, and
+ * widen it by 1 at both ends if it is empty, too. */
 static int histc_range(dp_ctx *ctx, const histogram *h, double *first, double *last)
 {
     if (*first == *last && h->n > 0 && !dp_memoryless(ctx)) {
@@ -445,11 +450,11 @@ static int histc_range(dp_ctx *ctx, const histogram *h, double *first, double *l
     return 0;
 }
 
-/* *out NULL: made. */
+/* Run histc into *out; NULL: a new tensor is made. */
 static int write_histc(dp_ctx *ctx, dp_tensor *self, int64_t bins, dp_value min, dp_value max,
                        dp_tensor **out)
 {
-    histogram h = {.self = self, .flat = true, .dims = 1, .method = BINS_SPREAD};
+    histogram h = {.self = self, .flat = true, .dims = 1, .method = BINS_LINEAR};
     double first, last;
     DP_VIEW(x, self);
     int rc = dense_check_type(ctx, "histogram_cpu", x.dtype, DENSE_FLOATS);
@@ -469,7 +474,7 @@ static int write_histc(dp_ctx *ctx, dp_tensor *self, int64_t bins, dp_value min,
         rc = make_edges(ctx, &h, 0, bins, first, last);
     if (rc == 0)
         rc = write_histogram(ctx, &h, out);
-    forget_edges(&h);
+    release_edges(&h);
     return rc;
 }
 

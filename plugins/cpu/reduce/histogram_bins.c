@@ -1,4 +1,4 @@
-/* histogram_bins.c -- points counted in the bins between edges
+/* histogram_bins.c -- counting of points in the bins of a histogram
  * (aten/src/ATen/native/cpu/HistogramKernel.cpp). */
 #include "histogram_bins.h"
 #include "lib/poll.h"
@@ -7,13 +7,13 @@
 #include <string.h>
 
 enum {
-    SLOTS = 16,         /* parts of the work, each with a histogram of its own, */
-    SLOT_POINTS = 8192, /* of so many points at least, */
-    STEPS = 8,          /* of a point, see poll.h */
-    SLOT_SHARE = 4,     /* and of so many times more points than the histogram has bins */
+    SLOTS = 16,         /* most parts of the work; each part has a histogram of its own */
+    SLOT_POINTS = 8192, /* least number of points in a part, */
+    SLOT_SHARE = 4,     /* and least ratio of its points to the bins of the histogram */
+    STEPS = 8,          /* cost of one point for poll_stops() (poll.h) */
 };
 
-/* Each step is rounded as if it were stored. */
+/* Each intermediate result is rounded to the points' dtype, as ATen rounds it. */
 #define COUNTED(X) DP_DTYPES_FLOATING(X) DP_DTYPES_BFLOAT16(X)
 
 #define COUNT(name, dtype, memory, value, load, store)                                             \
@@ -28,23 +28,23 @@ enum {
         }                                                                                          \
         return begin;                                                                              \
     }                                                                                              \
-    /* The bin of x in dimension d; -1: in none. */                                                \
+    /* Return the bin of x in dimension d; -1: x lies in no bin. */                                \
     static int64_t bin_##name(const binning *c, int d, value x)                                    \
     {                                                                                              \
         const memory *edges = c->edges[d];                                                         \
         int64_t n = c->n_edges[d], at;                                                             \
         value first = load(edges[0]), last = load(edges[n - 1]);                                   \
         if (x < first || x > last ||                                                               \
-            (x != x && c->method != BINS_SEARCHED)) /* 1.13 searches for NaN */                    \
+            (x != x && c->method != BINS_SEARCH)) /* PyTorch 1.13 searches NaN */                  \
             return -1;                                                                             \
-        if (c->method == BINS_SEARCHED) {                                                          \
+        if (c->method == BINS_SEARCH) {                                                            \
             at = above_##name(edges, 0, n, x) - 1;                                                 \
             return at == n - 1 ? at - 1 : at;                                                      \
         }                                                                                          \
         value share = load(store(load(store(x - first)) / load(store(last - first))));             \
         share = load(store(share * load(store((value)(n - 1)))));                                  \
         at = share >= 0 && share < (value)n ? (int64_t)share : n - 1;                              \
-        if (c->method == BINS_SPREAD_NEAR)                                                         \
+        if (c->method == BINS_LINEAR_LOCAL)                                                        \
             at = above_##name(edges, at > 1 ? at - 1 : 0, at + 2 < n ? at + 2 : n, x) - 1;         \
         return at == n - 1 ? at - 1 : at;                                                          \
     }                                                                                              \

@@ -1,26 +1,29 @@
-/* histogram_bins.h -- points counted in the bins between edges, for the histograms. */
+/* histogram_bins.h -- counting of points in the bins of a histogram. */
 #ifndef CPU_BINS_H
 #define CPU_BINS_H
 
 #include <dispatchd/plugin.h>
 
-/* How a point's bin is found: by its edges; by division; by division, and edges near by. */
-enum { BINS_SEARCHED, BINS_SPREAD, BINS_SPREAD_NEAR };
+/* Methods to find the bin of a point (BIN_SELECTION_ALGORITHM in ATen's HistogramKernel.cpp):
+ * binary search in the edges; linear interpolation between the first and the last edge; linear
+ * interpolation corrected by a search in the nearest edges. */
+enum { BINS_SEARCH, BINS_LINEAR, BINS_LINEAR_LOCAL };
 
-/* n points of `dims` numbers, packed, with a weight each or none (NULL). */
 typedef struct binning {
-    int64_t n;
-    int dims, method;
-    const void *points, *weights;
-    const void *edges[DP_DIM_MAX];          /* of each dimension, rising, in the points' dtype, */
-    int64_t n_edges[DP_DIM_MAX];            /* at least two */
-    int64_t steps[DP_DIM_MAX], bins, slots; /* from here on bins_count's own */
-    void *counts;                           /* [slots, bins] */
+    int64_t n;                     /* number of points */
+    int dims, method;              /* coordinates of a point; BINS_* */
+    const void *points;            /* [n, dims], contiguous */
+    const void *weights;           /* [n]; NULL: all 1 */
+    const void *edges[DP_DIM_MAX]; /* ascending bin edges of each dimension, in the points' dtype */
+    int64_t n_edges[DP_DIM_MAX];   /* number of edges of each dimension, at least 2 */
+    /* the members below are set by bins_count() */
+    int64_t steps[DP_DIM_MAX], bins, slots; /* strides of hist; its bins; parts of the work */
+    void *counts;                           /* [slots, bins]: a histogram of each part */
 } binning;
 
-/* hist, of one dimension for each of the points' and their dtype (float32, float64 or bfloat16),
- * packed or not, = how many points, or the sum of their weights, lie in each bin. Errors: those of
- * memory and of cancelled calls. */
+/* Set each element of `hist` to the number of points in its bin, or to the sum of their weights.
+ * `hist` has one dimension per coordinate of a point and the points' dtype (float32, float64 or
+ * bfloat16); it need not be contiguous.  Errors: over a memory limit, call cancelled. */
 int bins_count(dp_ctx *ctx, binning *c, dp_tensor *hist);
 
 #endif

@@ -1,16 +1,17 @@
-/* isin.c -- isin: which elements are among others (aten/src/ATen/native/TensorCompare.cpp). */
+/* isin.c -- the operator isin: tests which elements of a tensor are in a set of test elements
+ * (aten/src/ATen/native/TensorCompare.cpp). */
 #include "index/gather_scatter.h"
 #include "core/dense.h"
 #include "sort/order.h"
 
 typedef struct membership {
-    dp_view from; /* sorted, packed, int64 or float64 */
-    const void *values;
-    uint8_t *out;
-    bool invert;
+    dp_view from;       /* test elements: sorted, contiguous, int64 or float64 */
+    const void *values; /* elements to test, of the same dtype */
+    uint8_t *out;       /* results, as bool */
+    bool invert;        /* true means: not in the set */
 } membership;
 
-/* NaN is not among others. */
+/* A binary search per element.  NaN is never found, because it is not equal to itself. */
 #define AMONG(name, type)                                                                          \
     static void name(int64_t begin, int64_t end, void *user)                                       \
     {                                                                                              \
@@ -34,7 +35,9 @@ static int check_member(dp_ctx *ctx, dp_dtype dtype)
                    dense_type_name(dtype));
 }
 
-/* Of what PyTorch's two ways, by comparing with each and by sorting, only one takes float16. */
+/* Refuse float16 where PyTorch does.  PyTorch compares with each test element if there are few of
+ * them, else it sorts; float16 is implemented only for sorting, and only with `unique`
+ * (assume_unique).  DP_ERUNTIME: the dtype is float16, and PyTorch would take another path. */
 static int check_half(dp_ctx *ctx, const dp_view *x, const dp_view *t, dp_dtype dtype, bool unique)
 {
     bool few = (double)t->numel < floor(10.0 * pow((double)x->numel, 0.145));
@@ -45,7 +48,8 @@ static int check_half(dp_ctx *ctx, const dp_view *x, const dp_view *t, dp_dtype 
                    few ? "isin_default_cpu" : "unique");
 }
 
-/* *out, packed bool like x: its elements that are among `from`, or are not. */
+/* Set `out`, a contiguous bool tensor with the shape of `x`, to whether each element of x is in
+ * `from`; `invert` negates the result. */
 static int find_members(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, dp_tensor *out)
 {
     dp_tensor *flat = NULL, *sorted = NULL, *at = NULL;
@@ -72,7 +76,7 @@ static int find_members(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert,
 
 static int members_of(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, dp_tensor *out)
 {
-    dp_tensor *both[] = {x, from}, *wide = NULL, *others = NULL, *packed = NULL;
+    dp_tensor *both[] = {x, from}, *wide = NULL, *wide_from = NULL, *packed = NULL;
     dp_dtype dtype = dp_result_type(both, 2);
     DP_VIEW(v, x);
     DP_VIEW(t, from);
@@ -84,20 +88,20 @@ static int members_of(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, d
         return dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", out, dp_bool(invert));
     rc = order_widen(ctx, x, dtype, &wide);
     if (rc == 0)
-        rc = order_widen(ctx, from, dtype, &others);
+        rc = order_widen(ctx, from, dtype, &wide_from);
     if (rc == 0)
         rc = dp_empty(ctx, DP_BOOL, v.device, v.ndim, v.sizes, DP_CONTIGUOUS, &packed);
     if (rc == 0)
-        rc = find_members(ctx, wide, others, invert, packed);
+        rc = find_members(ctx, wide, wide_from, invert, packed);
     if (rc == 0)
         rc = dp_copy(ctx, out, packed);
     dp_tensor_unref(wide);
-    dp_tensor_unref(others);
+    dp_tensor_unref(wide_from);
     dp_tensor_unref(packed);
     return rc;
 }
 
-/* *out NULL: made */
+/* Run isin of two tensors into *out; NULL: a new tensor is made. */
 static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
                       dp_tensor **out)
 {
@@ -119,7 +123,7 @@ static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, b
     return along_end(rc, given, out);
 }
 
-/* A Scalar as a tensor that gives way to others in promotion.  *out owned. */
+/* Make a 0-dim tensor of `s`, a wrapped number for type promotion.  *out owned. */
 static int wrap_number(dp_ctx *ctx, dp_value s, dp_tensor **out)
 {
     int rc = dp_scalar_tensor(ctx, s, DP_DTYPE_NONE, out);
@@ -129,7 +133,7 @@ static int wrap_number(dp_ctx *ctx, dp_value s, dp_tensor **out)
     return rc;
 }
 
-/* x against one number: eq, or ne. */
+/* Run isin with one test element `s`, which is eq, or ne if `invert`. */
 static int write_isin_scalar(dp_ctx *ctx, dp_tensor *x, dp_value s, bool invert, dp_tensor **out)
 {
     bool given = *out != NULL;

@@ -1,5 +1,5 @@
-/* reduce.c -- dimensions, types and outputs of a reduction, for the loops that reduce.yaml
- * describes (aten/src/ATen/native/ReduceOps.cpp, ReduceOpsUtils.h). */
+/* reduce.c -- dimensions, dtypes and outputs of a reduction; its loops are made from reduce.yaml
+ * (aten/src/ATen/native/ReduceOps.cpp, ReduceOpsUtils.h). */
 #include "reduce.h"
 #include "core/dense.h"
 #include "core/elements.h"
@@ -9,19 +9,19 @@ typedef struct rd_job {
     const rd_op *op;
     const rd_args *args;
     dp_view x;
-    uint64_t reduced; /* bit d: dimension d of self */
-    dp_dtype dtype;   /* that the reduction is computed in */
-    dp_dtype loop;    /* that its loops see */
+    uint64_t reduced; /* bit d: dimension d of self is reduced */
+    dp_dtype dtype;   /* dtype in which the reduction is computed */
+    dp_dtype loop;    /* dtype of the elements in the loops */
     const rd_kernel *kernel;
-    int ndim;
-    int64_t sizes[DP_DIM_MAX]; /* of the outputs */
+    int ndim;                  /* number of dimensions of the outputs */
+    int64_t sizes[DP_DIM_MAX]; /* sizes of the outputs */
     rd_state state;
 } rd_job;
 
 /* -- dimensions -- */
 
-/* Take the dimensions to reduce; all are wrapped before one that is there twice is looked for.
- * Source: at::meta::make_reduction, at::dim_list_to_bitset */
+/* Set j->reduced.  All dimensions are checked for their range before any is checked for being given
+ * twice, except with dims_in_turn.  Source: at::meta::make_reduction, at::dim_list_to_bitset. */
 static int take_dims(dp_ctx *ctx, rd_job *j)
 {
     const rd_args *a = j->args;
@@ -62,8 +62,8 @@ static void take_shape(rd_job *j)
     }
 }
 
-/* Of no elements there is a result only where there is none to be made.
- * Source: at::native::zero_numel_check_dims */
+/* Check a reduction without identity (amax): a reduced dimension must not have size 0.
+ * DP_EINDEX, DP_ERUNTIME: it has.  Source: at::native::zero_numel_check_dims. */
 static int check_elements(dp_ctx *ctx, const rd_job *j)
 {
     if (!(j->op->flags & RD_NO_IDENTITY) || j->x.numel > 0)
@@ -93,7 +93,8 @@ static int check_float(dp_ctx *ctx, const rd_job *j)
         j->op->name, j->args->dtype ? "Optional" : "Input", dense_type_name(j->dtype));
 }
 
-/* Source: at::native::infer_dtype_from_optional, get_dtype_from_result */
+/* Set j->dtype from the dtype argument, the out= tensor or self.
+ * Source: at::native::infer_dtype_from_optional, get_dtype_from_result. */
 static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
 {
     int flags = j->op->flags;
@@ -101,7 +102,7 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
     j->dtype = j->x.dtype;
     if (flags & RD_RESULT_BOOL && outs[0] != NULL && outs[0] != j->args->self) {
         DP_VIEW(y, outs[0]);
-        if (y.dtype == DP_UINT8) /* then elements are made uint8 before they are looked at */
+        if (y.dtype == DP_UINT8) /* elements are converted to uint8 before they are tested */
             j->dtype = DP_UINT8;
     }
     if (!(flags & RD_DTYPE))
@@ -125,7 +126,8 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
     return 0;
 }
 
-/* Source: at::native::nansum_out, whose loop knows no other floats than those it is given. */
+/* Check with RD_SAME_KIND that self can be cast to j->dtype.  DP_ERUNTIME: it cannot.
+ * Source: at::native::nansum_out. */
 static int check_kind(dp_ctx *ctx, const rd_job *j)
 {
     if (!(j->op->flags & RD_SAME_KIND) || dp_dtype_is_integral(j->x.dtype, true) ||
@@ -135,8 +137,8 @@ static int check_kind(dp_ctx *ctx, const rd_job *j)
                    j->op->name, dense_type_name(j->x.dtype), dense_type_name(j->dtype));
 }
 
-/* Integers are summed from their own type, whatever the sum's; all others in the dtype that was
- * found. */
+/* Set j->kernel and j->loop.  Integers are read in their own dtype, whatever the dtype of their
+ * sum; other elements are converted to j->dtype.  DP_ERUNTIME: there is no kernel for the dtype. */
 static int take_kernel(dp_ctx *ctx, rd_job *j)
 {
     bool whole = j->op->flags & RD_INT_TO_LONG && dp_dtype_is_integral(j->x.dtype, true) &&
@@ -163,7 +165,8 @@ static dp_dtype result_dtype(const rd_job *j, int k)
     return j->kernel->result[k];
 }
 
-/* A 16-bit float, or a narrower one than its elements, is rounded to before the reduction. */
+/* Set *x to self or, if the loops would not round as PyTorch does, to a copy of self in j->dtype:
+ * elements are rounded to a 16-bit or narrower float dtype before the reduction.  *x owned. */
 static int take_elements(dp_ctx *ctx, rd_job *j, dp_tensor **x)
 {
     dp_dtype own = j->x.dtype, wanted = j->dtype;
@@ -183,8 +186,8 @@ static int take_elements(dp_ctx *ctx, rd_job *j, dp_tensor **x)
 
 /* -- running -- */
 
-/* Overlap in out= is refused where there are two outputs, as PyTorch does; it writes to any single
- * one. */
+/* Check the dtype of an out= tensor.  Internal overlap of `out` is refused only for operators with
+ * two outputs, as in PyTorch. */
 static int check_output(dp_ctx *ctx, const rd_job *j, dp_tensor *out, dp_dtype result)
 {
     DP_VIEW(y, out);
@@ -215,8 +218,9 @@ static int take_outputs(dp_ctx *ctx, const rd_job *j, dp_tensor **outs)
     return rc;
 }
 
-/* Of a number, -0 but for the sign is 0, and of integers each bit counts. */
-static int64_t bits_of_not_0(dp_dtype t)
+/* Return the mask of the bits of a number of dtype `t` that are all 0 if and only if the number is
+ * 0: for a float all bits except the sign (-0 is 0), for an integer all bits. */
+static int64_t nonzero_mask(dp_dtype t)
 {
     const int64_t f32 = INT32_MAX;
 
@@ -245,10 +249,10 @@ static int run_loops(dp_ctx *ctx, rd_job *j, dp_tensor *x, dp_tensor **outs)
     if (rc < 0 || it.memoryless)
         return rc;
     s->n_out = j->op->n_out;
-    s->direct = it.own[s->n_out] == j->loop;
+    s->no_cast = it.own[s->n_out] == j->loop;
     s->bfloat16 = it.own[s->n_out] == DP_BFLOAT16 && j->loop == DP_FLOAT32;
     s->item = (int64_t)dp_dtype_size(it.own[s->n_out]);
-    s->bits = bits_of_not_0(j->loop);
+    s->bits = nonzero_mask(j->loop);
     s->load = dp_converter(j->loop, it.own[s->n_out]);
     for (int k = 0; k < s->n_out; k++)
         s->store[k] = dp_converter(it.own[k], j->kernel->result[k]);

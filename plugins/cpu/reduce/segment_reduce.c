@@ -1,6 +1,6 @@
-/* segment_reduce.c -- segment_reduce and its gradient: neighbouring elements along a dimension,
- * brought together in groups (aten/src/ATen/native/SegmentReduce.cpp).  16-bit floats are rounded
- * at every step.
+/* segment_reduce.c -- segment_reduce, which reduces segments of neighbouring elements along a
+ * dimension, and its gradient (aten/src/ATen/native/SegmentReduce.cpp).  16-bit floats are rounded
+ * after every operation.
  *
  * Operators: segment_reduce, _segment_reduce_backward. */
 #include "index/gather_scatter.h"
@@ -10,16 +10,15 @@
 
 typedef enum reduction { MAX, MEAN, MIN, SUM, PROD } reduction;
 
-/* Packed tensors: data [outer, n, inner], output and its gradient [outer, count, inner]. */
+/* contiguous tensors: data [outer, n, inner], output and its gradient [outer, count, inner] */
 typedef struct segments {
     reduction op;
     bool has_initial;
     double initial;
     int64_t outer, n, inner, count;
-    const int64_t
-        *begin; /* [outer, count + 1]: where segments begin, the last one's end behind them */
+    const int64_t *begin; /* [outer, count + 1]: first index of each segment, then the end */
     const void *data, *grad;
-    void *output, *grad_data; /* the result: output, or grad_data */
+    void *output, *grad_data; /* one of them is the result, the other an input or unused */
 } segments;
 
 #define SEGMENTED(X) DP_DTYPES_FLOATING(X) DP_DTYPES_REDUCED_FLOATING(X)
@@ -65,10 +64,11 @@ typedef struct segments {
     }
 SEGMENTED(REDUCE)
 
-/* -- gradients: of one place of the output, to the places of its segment, `step` apart -- */
+/* -- gradients: from one element of the output to the `n` elements of its segment, whose stride is
+ * `step` elements -- */
 
 #define BACKWARD(name, dtype, memory, value, load, store)                                          \
-    /* The extreme ones share it; PyTorch divides what is above 0 alone. */                        \
+    /* All extreme elements share `grad`; like PyTorch, divide only gradients above 0. */          \
     static void extremes_##name(const memory *x, int64_t n, int64_t step, value output,            \
                                 value grad, memory *to)                                            \
     {                                                                                              \
@@ -89,15 +89,15 @@ SEGMENTED(REDUCE)
     {                                                                                              \
         value whole = load(store(grad * output));                                                  \
         for (int64_t j = 0; j < n * step; j += step) {                                             \
-            value v = load(x[j]), others = start_##name(s);                                        \
+            value v = load(x[j]), product = start_##name(s);                                       \
             if (v == v && v != 0) {                                                                \
                 to[j] = store(whole / v);                                                          \
                 continue;                                                                          \
             }                                                                                      \
             for (int64_t k = 0; k < n * step; k += step)                                           \
                 if (k != j)                                                                        \
-                    others = load(store(others * load(x[k])));                                     \
-            to[j] = store(grad * others);                                                          \
+                    product = load(store(product * load(x[k])));                                   \
+            to[j] = store(grad * product);                                                         \
         }                                                                                          \
     }                                                                                              \
     static void backward_##name(int64_t first, int64_t end, void *user)                            \
@@ -131,14 +131,14 @@ static const struct {
 #define LOOPS(name, dtype, ...) [dtype] = {reduce_##name, backward_##name},
     SEGMENTED(LOOPS)};
 
-/* -- where segments begin -- */
+/* -- bounds of segments -- */
 
 typedef struct segment_call {
-    dp_tensor *data, *lengths, *offsets; /* one of the two may be NULL */
+    dp_tensor *data, *lengths, *offsets; /* lengths or offsets may be NULL */
     dp_str reduce;
     int64_t axis;
     bool unsafe;
-    const dp_value *initial; /* NULL: none */
+    const dp_value *initial; /* NULL: not given */
 } segment_call;
 
 static int find_reduction(dp_ctx *ctx, dp_str reduce, reduction *op)
@@ -160,8 +160,9 @@ static int find_reduction(dp_ctx *ctx, dp_str reduce, reduction *op)
         (int)reduce.len, reduce.s);
 }
 
-/* Lengths and offsets lie along the axis, and in front of it have data's sizes. */
-static int check_places(dp_ctx *ctx, const segment_call *c, const dp_view *x, const dp_view *at)
+/* Check `at`, the lengths or offsets of call `c`: its last dimension must be the axis, and the
+ * dimensions before the axis must have the sizes of data `x`.  DP_ERUNTIME: they do not. */
+static int check_bounds(dp_ctx *ctx, const segment_call *c, const dp_view *x, const dp_view *at)
 {
     const char *what = c->offsets ? "offsets" : "lengths";
     char a[DP_SHAPE_TEXT], b[DP_SHAPE_TEXT];
@@ -186,9 +187,11 @@ static int check_places(dp_ctx *ctx, const segment_call *c, const dp_view *x, co
     return 0;
 }
 
-/* One row: from lengths, or offsets, to begin [count + 1]. */
-static int place_row(dp_ctx *ctx, const segment_call *c, const segments *s, const int64_t *given,
-                     int64_t *begin)
+/* Compute begin [count + 1] from one row of lengths or offsets, `given`.
+ * DP_ERUNTIME: a segment is not inside the data, or the lengths do not sum to `n` and the call is
+ * not `unsafe`. */
+static int find_row_bounds(dp_ctx *ctx, const segment_call *c, const segments *s,
+                           const int64_t *given, int64_t *begin)
 {
     begin[0] = c->offsets ? given[0] : 0;
     for (int64_t k = 0; k < s->count; k++) {
@@ -211,7 +214,7 @@ static int place_row(dp_ctx *ctx, const segment_call *c, const segments *s, cons
     return 0;
 }
 
-static int place_segments(dp_ctx *ctx, const segment_call *c, segments *s)
+static int find_bounds(dp_ctx *ctx, const segment_call *c, segments *s)
 {
     dp_tensor *at = c->offsets ? c->offsets : c->lengths;
     pack p = {.ctx = ctx};
@@ -222,11 +225,11 @@ static int place_segments(dp_ctx *ctx, const segment_call *c, segments *s)
 
     s->begin = begin;
     for (int64_t i = 0; p.rc == 0 && i < s->outer; i++)
-        p.rc = place_row(ctx, c, s, given + i * row, begin + i * (s->count + 1));
+        p.rc = find_row_bounds(ctx, c, s, given + i * row, begin + i * (s->count + 1));
     return pack_end(&p);
 }
 
-/* Everything but the data of the tensors. */
+/* Check the call and set `s`, except the pointers to the elements of tensors. */
 static int begin_segments(dp_ctx *ctx, segment_call *c, segments *s)
 {
     DP_VIEW(x, c->data);
@@ -244,7 +247,7 @@ static int begin_segments(dp_ctx *ctx, segment_call *c, segments *s)
     if (x.ndim == 0 || at.ndim > x.ndim)
         return dp_fail(ctx, DP_ERUNTIME, "Expected data.dim() >= lengths.dim(), %d and %d", x.ndim,
                        at.ndim);
-    rc = check_places(ctx, c, &x, &at);
+    rc = check_bounds(ctx, c, &x, &at);
     if (rc == 0)
         rc = dense_check_type(ctx, "_segment_reduce_cpu", x.dtype,
                               DENSE_FLOATS | DENSE_BIT(DP_FLOAT16));
@@ -258,7 +261,7 @@ static int begin_segments(dp_ctx *ctx, segment_call *c, segments *s)
         return rc;
     s->has_initial = c->initial != NULL;
     s->initial = c->initial ? as_double(*c->initial) : 0;
-    return dp_memoryless(ctx) ? 0 : place_segments(ctx, c, s);
+    return dp_memoryless(ctx) ? 0 : find_bounds(ctx, c, s);
 }
 
 static int run_segments(dp_ctx *ctx, segments *s, dp_range_fn loop)
@@ -302,7 +305,8 @@ static int segment_reduce(dp_ctx *ctx, dp_tensor *data, dp_str reduce, dp_tensor
     return pack_end(&p);
 }
 
-/* output and grad have the shape of a result of data's. */
+/* Check that `output` and `grad` have the dtype of data and the number of elements of a result.
+ * DP_ERUNTIME: they do not. */
 static int check_results(dp_ctx *ctx, const segment_call *c, const segments *s, dp_tensor *output,
                          dp_tensor *grad)
 {
@@ -329,7 +333,7 @@ static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, dp_tensor *
                     dp_tensor *lengths, dp_tensor *offsets, int64_t axis, const dp_value *initial,
                     dp_tensor **out)
 {
-    /* The gradient of a product alone converts `initial`. */
+    /* Only the gradient of a product reads `initial`. */
     const dp_value *used = along_is(reduce, "prod") ? initial : NULL;
     segment_call c = {data, lengths, offsets, reduce, axis, true, used};
     dp_tensor *made = NULL;

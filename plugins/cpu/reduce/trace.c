@@ -1,11 +1,12 @@
-/* trace.c -- trace: the sum of a diagonal (aten/src/ATen/native/ReduceOps.cpp). */
+/* trace.c -- the operator trace, the sum of a matrix's diagonal
+ * (aten/src/ATen/native/ReduceOps.cpp). */
 #include "core/elements.h"
 
 /* aten::trace(Tensor self) -> Tensor */
 static int trace(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     DP_VIEW(x, self);
-    dp_tensor *part;
+    dp_tensor *diagonal;
 
     if (x.ndim != 2)
         return dp_fail(ctx, DP_ERUNTIME, "trace: expected a matrix");
@@ -14,11 +15,11 @@ static int trace(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
                        x.dtype == DP_BOOL      ? "Bool"
                        : x.dtype == DP_FLOAT16 ? "Half"
                                                : "BFloat16");
-    int rc = dp_invoke(ctx, "aten::diagonal", "T>T", self, &part);
+    int rc = dp_invoke(ctx, "aten::diagonal", "T>T", self, &diagonal);
     if (rc < 0)
         return rc;
-    rc = dp_invoke(ctx, "aten::sum", "T>T", part, out);
-    dp_tensor_unref(part);
+    rc = dp_invoke(ctx, "aten::sum", "T>T", diagonal, out);
+    dp_tensor_unref(diagonal);
     return rc;
 }
 

@@ -1,4 +1,4 @@
-/* vector_norm.c -- norm, linalg_vector_norm: norms by their order
+/* vector_norm.c -- vector norms of any order, in the operators norm and linalg_vector_norm
  * (aten/src/ATen/native/{LinearAlgebra,ReduceOps}.cpp). */
 #include "core/dense.h"
 #include "reduce.h"
@@ -30,7 +30,7 @@ static int run_norm(dp_ctx *ctx, const dp_value *p, rd_args *a, dp_tensor **out)
                        "norm(): input dtype should be either floating point or complex. Got %s "
                        "instead.",
                        dense_type_name(d));
-    a->p = p ? (float)as_double(*p) : 2; /* a float in norm_kernel of ReduceOpsKernel.cpp */
+    a->p = p ? (float)as_double(*p) : 2; /* norm_kernel of ReduceOpsKernel.cpp uses a float */
     return rd_run(ctx, norm_of(a->p), a, out);
 }
 
@@ -71,7 +71,8 @@ static int norm_dim_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, const
     return run_norm(ctx, p, &a, out);
 }
 
-/* Of no elements there is no norm of infinite or negative order. */
+/* Check that self is not empty if the order `p` is infinite or negative.
+ * DP_ERUNTIME: it is; these norms have no identity. */
 static int check_vector(dp_ctx *ctx, const dp_view *x, double p, const rd_args *a)
 {
     bool empty = a->n_dims == 0;
@@ -93,7 +94,7 @@ static int check_vector(dp_ctx *ctx, const dp_view *x, double p, const rd_args *
                    p, a->n_dims ? "dimension" : "tensor");
 }
 
-/* Source: at::native::linalg_vector_norm's checks of dtypes */
+/* Check the dtypes of self and of the result, as at::native::linalg_vector_norm does. */
 static int check_vector_dtype(dp_ctx *ctx, dp_dtype own, const int64_t *dtype)
 {
     dp_dtype d = dtype ? (dp_dtype)*dtype : own;

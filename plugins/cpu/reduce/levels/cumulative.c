@@ -1,16 +1,19 @@
-/* cumulative.c -- cumulative sums, products, maxima and minima
+/* cumulative.c -- loops of cumulative sums, products, maxima, minima and logsumexp
  * (aten/src/ATen/native/cpu/ReduceOpsKernel.cpp).
  *
- * A line is a chain in which every step waits for the one before it; so several lines go on
- * together.  Floats are added and multiplied in double. */
+ * In one line, each step depends on the result of the step before it.  A loop therefore takes
+ * several lines at a time.  Floats are added and multiplied in double. */
 #include "reduce/cumulative.h"
 #include "lib/math.h"
 #include "pointwise/loops/math.h"
 
-enum { CHAINS = 4 }; /* of twice as many lines that are 4096 bytes apart a cache holds no more */
+/* Lines per loop where lines are not neighbours.  Input and output are twice as many lines; the
+ * cache does not hold more lines that are 4096 bytes apart. */
+enum { CHAINS = 4 };
 #define SC_INLINE static inline __attribute__((always_inline))
 
-/* w lines of X in memory, each with one running value of A. */
+/* Define the loop `name` over lines of elements X, which are computed as V; each line has a running
+ * value of type A that begins as `start` and becomes `step`. */
 #define CHAIN(name, X, V, A, start, step)                                                          \
     SC_INLINE void name##_lines(const sc_lines *l, const char *x, char *out, int64_t x_line,       \
                                 int64_t out_line, int64_t w)                                       \
@@ -69,7 +72,7 @@ TIMES_REAL(f64, double)
 CHAIN(prod_c64, pw_mem_c64, pw_val_c64, double _Complex, 1, pw_mul_c128(a[j], v))
 CHAIN(prod_c128, pw_mem_c128, pw_val_c128, double _Complex, 1, pw_mul_c128(a[j], v))
 
-/* log(exp(a) + exp(v)); at::native's log_add_exp_helper */
+/* Return log(exp(a) + exp(v)).  Source: log_add_exp_helper of at::native. */
 SC_INLINE double log_add_exp(double a, double v)
 {
     double low = v < a || v != v ? v : a, high = v < a ? a : v;
@@ -83,8 +86,9 @@ SC_INLINE double log_add_exp(double a, double v)
 CHAIN(logsumexp_f32, float, float, double, -INFINITY, log_add_exp(a[j], v))
 CHAIN(logsumexp_f64, double, double, double, -INFINITY, log_add_exp(a[j], v))
 
-/* The last of equal elements counts; one that is no number stays. */
-#define PLACE(name, t, beats)                                                                      \
+/* Define the loop of cummax or cummin for type t.  The index is that of the last of equal elements;
+ * after a NaN, the result stays NaN. */
+#define EXTREMUM(name, t, beats)                                                                   \
     static void name##_##t(const sc_lines *l)                                                      \
     {                                                                                              \
         for (int64_t j = 0; j < l->w; j++) {                                                       \
@@ -114,17 +118,17 @@ CHAIN(logsumexp_f64, double, double, double, -INFINITY, log_add_exp(a[j], v))
     X(i64, __VA_ARGS__)                                                                            \
     X(f32, __VA_ARGS__)                                                                            \
     X(f64, __VA_ARGS__)
-#define MAX(t, _) PLACE(max, t, >=)
-#define MIN(t, _) PLACE(min, t, <=)
+#define MAX(t, _) EXTREMUM(max, t, >=)
+#define MIN(t, _) EXTREMUM(min, t, <=)
 COMPARED(MAX, )
 COMPARED(MIN, )
 
 enum {
-#define PLACE_OF(t, place, dtype, memory, value) place_##t = place,
-    PW_TYPE_MAP(PLACE_OF)
-#undef PLACE_OF
+#define COLUMN_OF(t, column, dtype, memory, value) column_##t = column,
+    PW_TYPE_MAP(COLUMN_OF)
+#undef COLUMN_OF
 };
-#define AT(t, name)   [place_##t] = name##_##t,
+#define AT(t, name)   [column_##t] = name##_##t,
 #define AT_SUM(t, A)  AT(t, sum)
 #define AT_PROD(t, A) AT(t, prod)
 const sc_row DP_ISA_NAME(sc_loops)[] = {

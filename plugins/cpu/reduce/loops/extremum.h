@@ -1,13 +1,12 @@
-/* loops/extremum.h -- the element that beats all others, and where it first stands.  Included for
- * each RD_NAME after
+/* loops/extremum.h -- template of reductions to the extreme element and its first index (argmax,
+ * min.dim).  It is included once for each RD_NAME, after
  *
- *     RD_X                        type of an element, by the end of its name
- *     RD_BEST                     the name under which fold.h has the element that wins; one
- *                                 that is no number wins over all
- *     NAME_beats_(a, b)           does a win over b?
+ *     RD_X                the suffix of the type of an element
+ *     RD_BEST             the RD_NAME of fold.h's reduction to the extreme element, in which NaN
+ *                         wins over all numbers
+ *     NAME_beats_(a, b)   true if element a wins over b
  *
- * Each row is walked once for the element and, if it wins over those before it, again for its
- * place. */
+ * Each row is read twice: to find its extreme element, and to find the index of that element. */
 #define RD_(part)        DP_ISA_PASTE(RD_NAME, part)
 #define RD_OF_BEST(part) DP_ISA_PASTE(RD_BEST, part)
 #define RD_XM            DP_ISA_PASTE(pw_mem, RD_X)
@@ -27,10 +26,10 @@ static void RD_(begin)(char *acc, int64_t n, void *user)
 RD_INLINE bool RD_(is_nan)(RD_XV x)
 {
     RD_XV y = x;
-    return x != y; /* no integer is */
+    return x != y; /* never true for integers */
 }
 
-/* Where the first of n elements stands that is `best`, or is no number. */
+/* Return the index of the first of `n` elements that is equal to `best` or is NaN; n: none is. */
 RD_INLINE int64_t RD_(find)(const RD_XM *x, int64_t n, RD_XV best)
 {
     int64_t i = 0;
@@ -50,41 +49,42 @@ RD_INLINE int64_t RD_(find)(const RD_XM *x, int64_t n, RD_XV best)
 static int64_t RD_(find_in_row)(const char *x, int64_t s0, int64_t n0, RD_XV best,
                                 const rd_state *s)
 {
-    RD_ALIGNED RD_XM room[RD_PACKED];
+    RD_ALIGNED RD_XM converted[RD_PACKED];
 
-    if (s->direct && s0 == (int64_t)sizeof(RD_XM))
+    if (s->no_cast && s0 == (int64_t)sizeof(RD_XM))
         return RD_(find)((const RD_XM *)x, n0, best);
     for (int64_t i = 0; i < n0; i += RD_PACKED) {
         int64_t m = rd_least(n0 - i, RD_PACKED), at;
-        s->load((char *)room, sizeof(RD_XM), x + i * s0, s0, m);
-        at = RD_(find)(room, m, best);
+        s->load((char *)converted, sizeof(RD_XM), x + i * s0, s0, m);
+        at = RD_(find)(converted, m, best);
         if (at < m)
             return i + at;
     }
     return 0;
 }
 
-/* Of w outputs. */
+/* Set at [w] to the index of the first element of each of `w` outputs that is equal to best [w] or
+ * is NaN. */
 RD_INLINE void RD_(find_across)(int32_t *restrict at, const char *x, int64_t s0, int64_t s1,
                                 int64_t n0, int64_t w, const RD_XM *restrict best,
                                 const rd_state *s)
 {
-    RD_ALIGNED RD_XM room[RD_OF_BEST(wide)];
-    bool direct = s->direct && s1 == (int64_t)sizeof(RD_XM);
+    RD_ALIGNED RD_XM converted[RD_OF_BEST(wide)];
+    bool in_place = s->no_cast && s1 == (int64_t)sizeof(RD_XM);
 
     for (int64_t j = 0; j < w; j++)
         at[j] = 0;
     for (int64_t i = n0 - 1; i >= 0; i--) {
-        const RD_XM *restrict row = direct ? (const RD_XM *)(x + i * s0) : room;
-        if (!direct)
-            s->load((char *)room, sizeof(RD_XM), x + i * s0, s1, w);
+        const RD_XM *restrict row = in_place ? (const RD_XM *)(x + i * s0) : converted;
+        if (!in_place)
+            s->load((char *)converted, sizeof(RD_XM), x + i * s0, s1, w);
         for (int64_t j = 0; j < w; j++)
             at[j] =
                 (RD_XV)row[j] == (RD_XV)best[j] || RD_(is_nan)((RD_XV)row[j]) ? (int32_t)i : at[j];
     }
 }
 
-/* b comes after a. */
+/* Merge an element into `a`, whose indices are all smaller than `index`: on a tie, `a` wins. */
 RD_INLINE void RD_(join)(RD_(acc) * a, RD_XM value, int64_t index)
 {
     if (RD_(beats_)((RD_XV)value, (RD_XV)a->value) ||
@@ -146,7 +146,7 @@ static void RD_(finish)(char **data, const int64_t *strides, const char *acc, in
         }
         if (last > 0)
             RD_STORE(0, value, j, m);
-        RD_STORE(last, index, j, m); /* which stays where both outputs are one tensor */
+        RD_STORE(last, index, j, m); /* written last: it stays if both outputs are one tensor */
     }
 }
 

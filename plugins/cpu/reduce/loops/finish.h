@@ -1,8 +1,8 @@
-/* loops/finish.h -- what outputs hold of folded elements (fold.h).  Included for each RD_NAME after
+/* loops/finish.h -- template of the conversion of partial results (fold.h) to elements of an
+ * output.  It is included once for each RD_NAME, after
  *
- *     RD_R, RD_O           types of what fold.h has made, and of a result, by the ends of their
- *                          names
- *     NAME_finish_(a, s)   the result */
+ *     RD_R, RD_O           suffixes of the types of a partial result and of an output's element
+ *     NAME_finish_(a, s)   the output's element for the partial result `a` */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 
 static void RD_(finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user)

@@ -1,15 +1,15 @@
-/* loops/fold.h -- elements brought together two by two.  Included for each RD_NAME after
+/* loops/fold.h -- template of the loops that reduce elements by merging them in pairs.  It is
+ * included once for each RD_NAME, so it has no include guard, after
  *
- *     RD_X, RD_A                types of an element and of a result, by the ends of their names
- *     RD_M                      the type of what each_() is told of an output
- *     NAME_each_(x, about, s)   what one element counts
- *     NAME_merge_(a, b)         what two results make
- *     RD_PARTS, RD_R            2 and a complex type where an element is two numbers RD_X
- *                               that are merged each by itself: sums of complex numbers
- *                               are vectors of real ones
+ *     RD_X, RD_A                suffixes of the types of an element and of a partial result
+ *     RD_M                      suffix of the type of `about`, a value per output for each_()
+ *     NAME_each_(x, about, s)   the partial result for one element
+ *     NAME_merge_(a, b)         the merge of two partial results
+ *     RD_PARTS, RD_R            optional: 2, and a complex type, where an element is two numbers
+ *                               RD_X that are merged separately (sums of complex numbers)
  *
- * it has row() for one output and rows() for n neighbouring ones, which both give results over n0
- * elements.  (No guard: it is included many times.) */
+ * It defines row(), which reduces the n0 elements of one output, and rows(), which reduces the n0
+ * elements of each of n neighbouring outputs. */
 #ifndef RD_PARTS
 #define RD_PARTS 1
 #define RD_R     RD_A
@@ -21,9 +21,9 @@
 #define RD_MV     DP_ISA_PASTE(pw_val, RD_M)
 #define RD_RM     DP_ISA_PASTE(pw_mem, RD_R)
 #define RD_ALL    (RD_LANES * RD_PARTS)      /* numbers in all lanes */
-#define RD_BYTES  (sizeof(RD_XM) * RD_PARTS) /* of an element */
+#define RD_BYTES  (sizeof(RD_XM) * RD_PARTS) /* bytes of an element */
 
-/* Add n numbers to the lanes, the first of which go to lane 0.  first: lanes have nothing yet. */
+/* Merge `n` numbers into the lanes, beginning at lane 0.  `first`: the lanes are uninitialized. */
 RD_INLINE void RD_(add)(RD_AM *restrict lanes, const RD_XM *restrict x, int64_t n, bool first,
                         RD_MV about, const rd_state *s)
 {
@@ -50,7 +50,7 @@ RD_INLINE void RD_(add)(RD_AM *restrict lanes, const RD_XM *restrict x, int64_t 
         lanes[l] = RD_(merge_)(lanes[l], RD_(each_)((RD_XV)x[i + l], about, s));
 }
 
-/* What lanes make of which `used` have something, by halves. */
+/* Merge the first `used` lanes to one result: the upper half into the lower half, repeatedly. */
 RD_INLINE RD_RM RD_(all)(RD_AM *lanes, int64_t used)
 {
 #define RD_HALVE(half)                                                                             \
@@ -74,32 +74,33 @@ RD_INLINE RD_RM RD_(all)(RD_AM *lanes, int64_t used)
     return all;
 }
 
-/* n0 > 0 elements, s0 bytes apart. */
+/* Reduce `n0` > 0 elements, `s0` bytes apart. */
 static RD_RM RD_(row)(const char *x, int64_t s0, int64_t n0, RD_MV about, const rd_state *s)
 {
     RD_ALIGNED RD_AM lanes[RD_ALL];
-    RD_ALIGNED RD_XM room[RD_PACKED * RD_PARTS];
+    RD_ALIGNED RD_XM converted[RD_PACKED * RD_PARTS];
 
-    const bool direct = s->direct && s0 == (int64_t)RD_BYTES;
-    int64_t m = direct ? n0 : rd_least(n0, RD_PACKED);
+    const bool in_place = s->no_cast && s0 == (int64_t)RD_BYTES; /* no conversion is needed */
+    int64_t m = in_place ? n0 : rd_least(n0, RD_PACKED);
 
-    if (!direct)
-        s->load((char *)room, RD_BYTES, x, s0, m);
-    RD_(add)(lanes, direct ? (const RD_XM *)x : room, m * RD_PARTS, true, about, s);
+    if (!in_place)
+        s->load((char *)converted, RD_BYTES, x, s0, m);
+    RD_(add)(lanes, in_place ? (const RD_XM *)x : converted, m * RD_PARTS, true, about, s);
     for (int64_t i = m; i < n0; i += m) {
         m = rd_least(n0 - i, RD_PACKED);
-        s->load((char *)room, RD_BYTES, x + i * s0, s0, m);
-        RD_(add)(lanes, room, m * RD_PARTS, false, about, s);
+        s->load((char *)converted, RD_BYTES, x + i * s0, s0, m);
+        RD_(add)(lanes, converted, m * RD_PARTS, false, about, s);
     }
     return RD_(all)(lanes, rd_least(n0, RD_LANES));
 }
 
 enum {
-    RD_(wide) = RD_WIDE / sizeof(RD_RM),   /* outputs that rows() takes at a time */
-    RD_(numbers) = RD_WIDE / sizeof(RD_AM) /* in them */
+    RD_(wide) = RD_WIDE / sizeof(RD_RM),   /* most outputs in one call of rows() */
+    RD_(numbers) = RD_WIDE / sizeof(RD_AM) /* numbers in the partial results of these outputs */
 };
 
-/* w numbers of each of n0 rows, which `load`, if there is one, has to bring. */
+/* Merge the `w` numbers of each of `n0` rows into the lanes, then all lanes into lanes[0].  `load`
+ * converts the rows; NULL: they need no conversion. */
 RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(numbers)], const char *x, int64_t s0,
                              int64_t n0, int64_t w, const RD_MV *restrict about, const rd_state *s,
                              const rd_rows *load)
@@ -124,14 +125,15 @@ RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(numbers)], const char *
                 lanes[l][j] = RD_(merge_)(lanes[l][j], lanes[l + half][j]);
 }
 
-/* The same of w <= wide outputs, s1 bytes apart: out [w].  about [wide] */
+/* Reduce the `n0` elements of each of `w` <= wide outputs to out [w]; the elements of neighbouring
+ * outputs are `s1` bytes apart.  about [wide]: the value for each_() per output. */
 static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t n0, int64_t w,
                       const RD_MV *about, const rd_state *s)
 {
     RD_ALIGNED RD_AM lanes[RD_LANES][RD_(numbers)];
-    RD_ALIGNED RD_XM room[RD_ROWS][RD_(numbers)];
-    const rd_rows rows = {s, (char *)room, sizeof(*room), RD_BYTES, s0, s1, w};
-    const rd_rows *load = s->direct && s1 == (int64_t)RD_BYTES ? NULL : &rows;
+    RD_ALIGNED RD_XM converted[RD_ROWS][RD_(numbers)];
+    const rd_rows rows = {s, (char *)converted, sizeof(*converted), RD_BYTES, s0, s1, w};
+    const rd_rows *load = s->no_cast && s1 == (int64_t)RD_BYTES ? NULL : &rows;
 
     if (w == RD_(wide))
         RD_(add_rows)(lanes, x, s0, n0, RD_(numbers), about, s, load);
@@ -140,8 +142,8 @@ static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t
     dp_copy_n(out, lanes[0], (size_t)w, sizeof(*out));
 }
 
-/* -- a whole reduction of it, but for its finish (finish.h): RD_STEP, after NAME_none_(), the
- * result of no element -- */
+/* -- With RD_STEP: the functions of rd_kernel except `finish` (finish.h).  They need NAME_none_(),
+ * the result for zero elements. -- */
 #ifdef RD_STEP
 RD_INLINE RD_RM RD_(join)(RD_RM a, RD_RM b)
 {

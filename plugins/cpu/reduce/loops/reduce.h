@@ -1,8 +1,9 @@
-/* loops/reduce.h -- what the loops of reductions have in common; they are in fold.h, finish.h,
- * var.h and place.h, each included once for every reduction and type.
+/* loops/reduce.h -- constants and helpers for the loops of reductions.  The loops are in the
+ * templates fold.h, finish.h, var.h and extremum.h, each included once per reduction and type.
  *
- * Which bits come out is fixed by the shape and strides alone: element i of a row goes to lane
- * i % RD_LANES, lanes are merged by halves, rows in order (and chunks in pairs, by
+ * The order of additions, and so the result's bits, depends only on the shape and the strides:
+ * element i of a row is added to lane i % RD_LANES; then the upper half of the lanes is merged into
+ * the lower half until one lane is left; rows are merged in order, chunks in pairs (by
  * dp_iter_reduce()). */
 #ifndef CPU_LOOPS_REDUCE_H
 #define CPU_LOOPS_REDUCE_H
@@ -14,24 +15,24 @@
 #include <string.h>
 #include "lib/math.h"
 
-/* gcc 12 unrolls a loop of fewer than 64 turns beyond them, and warns of what it made there. */
+/* gcc 12 unrolls loops of fewer than 64 iterations too far, and then warns about its own code. */
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 
 enum {
-    RD_LANES = 64,
-    RD_WIDE =
-        256, /* bytes of neighbouring outputs that are reduced at a time: lanes fit the L1 cache */
-    RD_PACKED = 1024, /* elements that are brought together or converted at a time */
-    RD_ROWS = 8,      /* rows of neighbouring outputs that are converted at a time */
-    RD_FEW = 16,      /* rows of no more elements are reduced across outputs */
+    RD_LANES = 64,    /* accumulators of one output */
+    RD_WIDE = 256,    /* bytes of outputs reduced at a time: all their lanes fit in the L1 cache */
+    RD_PACKED = 1024, /* elements of a row that are converted at a time */
+    RD_ROWS = 8,      /* rows that are converted at a time when outputs are neighbours */
+    RD_FEW = 16,      /* rows of at most so many elements are reduced across outputs */
     RD_STORED = 256   /* results that are converted at a time */
 };
 
 #define RD_ALIGNED __attribute__((aligned(64)))
 #define RD_INLINE  static inline __attribute__((always_inline))
 
-/* Is a step's work done across outputs, which lie side by side, rather than along each one's
- * elements? */
+/* Choose the inner loop of a step: true means over the neighbouring outputs, false means over the
+ * elements of one output.  `s0` and `s1` are the strides in bytes between the n0 elements of an
+ * output and between the n outputs; `bytes` is the size of an element. */
 RD_INLINE bool rd_across(int64_t s0, int64_t s1, int64_t n0, int64_t n, int64_t bytes)
 {
     return n > 1 && ((s1 == bytes && s0 != bytes) || (n0 <= RD_FEW && n >= RD_FEW));
@@ -42,7 +43,8 @@ RD_INLINE int64_t rd_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* |x| to the p, which is the same in a vector as alone: of doubles one at a time. */
+/* Compute |x| to the power `p`, with equal bits in vector and scalar code; pow() of doubles is
+ * never vectorized. */
 RD_INLINE float pw_power_f32(float x, double p)
 {
     return (float)dpm_exp_f64(p * dpm_log_f64(x));
@@ -58,32 +60,32 @@ __attribute__((noinline, unused)) static double pw_power_f64(double x, double p)
 #define pw_creal_c128 creal
 #define pw_cimag_c128 cimag
 
-/* Dtype, and place in a row of kernels, by the end of a type's name. */
+/* Column in a row of kernels (RD_PLACE_f32) and dtype (RD_DTYPE_f32), by the suffix of a type. */
 enum {
 #define RD_TYPE_(t, place, dtype, memory, value) RD_PLACE_##t = place, RD_DTYPE_##t = dtype,
     PW_TYPE_MAP(RD_TYPE_)
 #undef RD_TYPE_
 };
 
-/* Rows of neighbouring outputs as the loop has them: n elements s1 bytes apart, rows s0 bytes
- * apart, to `bytes` each in rows of `row`. */
+/* A conversion of rows to the loop's dtype; a row has one element of each of `n` outputs. */
 typedef struct rd_rows {
     const rd_state *s;
-    char *to;
-    int64_t row, bytes, s0, s1, n;
+    char *to;           /* converted rows */
+    int64_t row, bytes; /* bytes of a converted row and of a converted element */
+    int64_t s0, s1, n;  /* strides in bytes between rows and between their elements; elements */
 } rd_rows;
 
-enum { RD_WIDENED = 32 };
+enum { RD_WIDENED = 32 }; /* bfloat16 elements converted at a time */
 
-/* RD_WIDENED bfloat16. */
+/* Convert RD_WIDENED bfloat16 elements. */
 RD_INLINE void rd_widen(float *restrict to, const uint16_t *restrict x)
 {
     for (int j = 0; j < RD_WIDENED; j++)
         to[j] = dp_bfloat16_to_float(x[j]);
 }
 
-/* The next rows from x on.  A call for each short row would take as long as its work: bfloat16
- * needs none. */
+/* Convert `rows` rows from `x` on.  bfloat16 is converted inline, because a call of `load` for each
+ * short row would take as long as the conversion. */
 __attribute__((noinline, unused)) static void rd_load_rows(const rd_rows *r, const char *x,
                                                            int64_t rows)
 {
@@ -101,7 +103,7 @@ __attribute__((noinline, unused)) static void rd_load_rows(const rd_rows *r, con
             r->s->load(to, r->bytes, x, r->s1, n);
 }
 
-/* n results to output k, from `at` on. */
+/* Convert and write the `n` results `from` to output `k`, from element `at` on. */
 #define RD_STORE(k, from, at, n)                                                                   \
     s->store[k](data[k] + (at)*strides[k], strides[k], (const char *)(from), sizeof(*(from)), n)
 

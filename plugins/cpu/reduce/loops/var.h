@@ -1,12 +1,14 @@
-/* loops/var.h -- mean and sum of squared deviations, in double.  Included for each RD_NAME after
+/* loops/var.h -- template of variance and mean, computed in double.  It is included once for each
+ * RD_NAME, after
  *
- *     RD_X, RD_M         types of an element and of a mean, by the ends of their names
- *     RD_O               type of a variance in the result, whose mean has type RD_X
- *     NAME_sum_row() and _rows() of fold.h   sums of elements, of type RD_M
- *     NAME_dev_row() and _rows()             sums of squared deviations from `about`
+ *     RD_X, RD_M                  suffixes of the types of an element and of a mean
+ *     RD_O                        suffix of the type of a variance in the output; a mean in the
+ *                                 output has type RD_X
+ *     NAME_sum_row(), _rows()     sums of elements, of type RD_M (fold.h)
+ *     NAME_dev_row(), _rows()     sums of squared deviations from `about`, the mean (fold.h)
  *
- * Each row is walked twice while the cache has it, and joined to those before it by Chan's
- * formula. */
+ * Each row is read twice, the second time from the cache; its mean and deviations are merged with
+ * those of the rows before it by Chan's formula. */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 #define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
 #define RD_MV     DP_ISA_PASTE(pw_val, RD_M)
@@ -44,14 +46,14 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     const char *x = data[s->n_out];
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out];
     bool across = rd_across(s0, s1, n0, n, s->item), first = index % DP_ITER_CHUNK == 0;
-    RD_MV mean[RD_WIDE / sizeof(double)] = {0}; /* as many as the other loop is told of */
+    RD_MV mean[RD_WIDE / sizeof(double)] = {0}; /* length of `about` for dev_rows() */
     double squares[RD_WIDE / sizeof(double)];
     int64_t w = 1;
 
     for (int64_t j = 0; j < n; j += w, x += w * s1) {
         w = across ? rd_least(n - j, WIDE) : 1;
         if (across)
-            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s); /* told of nothing */
+            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s); /* `about` is unused */
         else
             mean[0] = RD_(sum_row)(x, s0, n0, 0, s);
         for (int64_t i = 0; i < w; i++)
