@@ -1,8 +1,9 @@
-/* composite.c -- the plugin's name, and what its files share.
+/* composite.c -- the plugin's declaration, and functions that its files share (core/composite.h).
  *
- * The plugin's operators call other operators, so that they work on every backend.  As in PyTorch,
- * those with a derivative of their own are registered for CompositeExplicitAutograd; the others,
- * whose derivative follows from the operators that they call, for CompositeImplicitAutograd. */
+ * The plugin's operators call other operators, so they work on every backend.  As in PyTorch, an
+ * operator with a derivative formula of its own is registered for CompositeExplicitAutograd.  Other
+ * operators are registered for CompositeImplicitAutograd; their derivative follows from those of
+ * the operators that they call. */
 #include "core/composite.h"
 
 DP_PLUGIN(composite, "1.0")

@@ -1,5 +1,5 @@
-/* cpu.c -- the plugin's name, and what is done when it is loaded.  Its kernels are in the files
- * beside it; the loops of the pointwise ones are generated from proto/ops/pointwise.yaml. */
+/* cpu.c -- the plugin's declaration and its on_load hook.  The kernels are in the folders beside
+ * this file; the loops of pointwise kernels are generated from proto/ops/pointwise.yaml. */
 #include "fft/fft.h"
 #include "core/isa.h"
 #include "matmul/openblas.h"

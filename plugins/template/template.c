@@ -1,4 +1,5 @@
-/* template.c -- a whole plugin: a namespace, an operator, a CPU kernel.  Copy this folder. */
+/* template.c -- a complete plugin with a namespace, an operator and a CPU kernel.  Copy this folder
+ * to start a plugin of your own. */
 #include <dispatchd/plugin.h>
 #include <dispatchd/iter.h>
 

@@ -1,5 +1,5 @@
-/* conv_tbc.c -- conv_tbc and its gradient: convolution over time of [time, batch, channels]
- * (aten/src/ATen/native/ConvolutionTBC.cpp).
+/* conv_tbc.c -- conv_tbc, a convolution over time of a tensor [time, batch, channels], and its
+ * gradient (aten/src/ATen/native/ConvolutionTBC.cpp).
  *
  * Operators: conv_tbc, conv_tbc_backward. */
 #include "core/chain.h"

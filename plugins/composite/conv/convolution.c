@@ -1,4 +1,4 @@
-/* convolution.c -- convolutions by way of the operators that backends implement, and
+/* convolution.c -- convolutions, which call the convolution operators of backends, and
  * _nnpack_available (aten/src/ATen/native/Convolution.cpp, NNPACK.cpp).
  *
  * Operators: conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,

@@ -1,5 +1,5 @@
-/* convolution_double_backward.c -- _convolution_double_backward: gradients of the gradients of a
- * convolution (aten/src/ATen/native/Convolution.cpp). */
+/* convolution_double_backward.c -- _convolution_double_backward, the gradient of a convolution's
+ * gradients (aten/src/ATen/native/Convolution.cpp). */
 #include "core/chain.h"
 
 typedef struct settings {

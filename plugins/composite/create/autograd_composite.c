@@ -1,4 +1,4 @@
-/* autograd_composite.c -- lift, and tensors that forward gradients are made of
+/* autograd_composite.c -- lift, and helpers for the tangents of forward-mode autograd
  * (aten/src/ATen/native/AutogradComposite.cpp).
  *
  * Operators: _has_same_storage_numel, lift, lift_fresh, lift_fresh_copy,

@@ -1,5 +1,5 @@
-/* copy.c -- copies (copy, clone, contiguous), tensors on the same bytes (alias, detach) and item
- * (aten/src/ATen/native/Copy.cpp, TensorFactories.cpp, TensorProperties.cpp, TensorShape.cpp,
+/* copy.c -- copies (copy, clone, contiguous), aliases of a tensor's storage (alias, detach) and
+ * item (aten/src/ATen/native/Copy.cpp, TensorFactories.cpp, TensorProperties.cpp, TensorShape.cpp,
  * Scalar.cpp).
  *
  * Operators: alias, clone, contiguous, copy, detach, item, _to_copy, view_copy. */

@@ -1,6 +1,6 @@
-/* tensor_conversions.c -- to, type_as, to_dense, dequantize, casts by name and conversions that
- * only some tensors need (aten/src/ATen/native/TensorConversions.cpp, TypeProperties.cpp,
- * TensorFactories.cpp, quantized/QTensor.cpp); they return self where there is nothing to convert.
+/* tensor_conversions.c -- conversions of dtype, device, layout and memory format
+ * (aten/src/ATen/native/TensorConversions.cpp, TypeProperties.cpp, TensorFactories.cpp,
+ * quantized/QTensor.cpp).  They return self if no conversion is needed.
  *
  * Operators: _autocast_to_full_precision, _autocast_to_reduced_precision, _cast_Byte, _cast_Char,
  * _cast_Double, _cast_Float, _cast_Half, _cast_Int, _cast_Long, _cast_Short, dequantize, to,

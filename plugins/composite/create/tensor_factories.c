@@ -1,5 +1,4 @@
-/* tensor_factories.c -- zeros, ones, full, empty_like, new_*, arange, range, linspace, logspace,
- * eye and scalar_tensor by way of the backend's empty, zero_ and fill_
+/* tensor_factories.c -- factory functions, which call the backend's empty, zero_ and fill_
  * (aten/src/ATen/native/TensorFactories.cpp).
  *
  * Operators: arange, _dim_arange, empty, empty_like, eye, full, full_like, linspace, logspace,

@@ -1,5 +1,5 @@
-/* window_functions.c -- bartlett_window, blackman_window, hann_window, hamming_window,
- * kaiser_window (aten/src/ATen/native/TensorFactories.cpp). */
+/* window_functions.c -- window functions of signal processing: bartlett_window, blackman_window,
+ * hann_window, hamming_window and kaiser_window (aten/src/ATen/native/TensorFactories.cpp). */
 #include "core/chain.h"
 
 static dp_tensor *mul_(chain *c, dp_tensor *t, double v)

@@ -1,5 +1,5 @@
-/* fft.c -- fft_fft and its kin: arguments as NumPy has them, and the transforms that backends
- * implement (aten/src/ATen/native/SpectralOps.cpp).
+/* fft.c -- the operators fft_*: checks and conversions of arguments, as in NumPy, before the calls
+ * of the backends' transforms (aten/src/ATen/native/SpectralOps.cpp).
  *
  * Operators: fft_fft, fft_fft2, fft_fftn, fft_fftshift, fft_hfft, fft_hfft2, fft_hfftn, fft_ifft,
  * fft_ifft2, fft_ifftn, fft_ifftshift, fft_ihfft, fft_ihfft2, fft_ihfftn, fft_irfft, fft_irfft2,

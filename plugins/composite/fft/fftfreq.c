@@ -1,4 +1,4 @@
-/* fftfreq.c -- fft_fftfreq and fft_rfftfreq: the frequencies of Fourier transforms
+/* fftfreq.c -- fft_fftfreq and fft_rfftfreq, the sample frequencies of Fourier transforms
  * (aten/src/ATen/native/SpectralOps.cpp). */
 #include "core/chain.h"
 

@@ -1,6 +1,6 @@
-/* convert_indices.c -- rows of sparse matrices' elements, one by one or by where each row begins
- * (aten/src/ATen/native/TensorConversions.cpp).  Indices are sorted; what is not in range gives no
- * error.
+/* convert_indices.c -- conversion of sparse matrices' row indices between COO (a row per element)
+ * and CSR (the first element of each row) (aten/src/ATen/native/TensorConversions.cpp).  The
+ * indices must be sorted.  Indices out of range are not refused.
  *
  * Operators: _convert_indices_from_coo_to_csr, _convert_indices_from_csr_to_coo. */
 #include "core/chain.h"

@@ -1,4 +1,4 @@
-/* index.c -- index_fill and take_along_dim by way of the operators that write in place and gather
+/* index.c -- index_fill and take_along_dim, which call the in-place operators and gather
  * (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "core/composite.h"
 

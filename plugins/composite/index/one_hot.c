@@ -1,4 +1,4 @@
-/* one_hot.c -- one_hot by way of scatter (aten/src/ATen/native/Onehot.cpp). */
+/* one_hot.c -- one_hot, which calls scatter (aten/src/ATen/native/Onehot.cpp). */
 #include "core/composite.h"
 
 static int number_of(dp_ctx *ctx, const char *op, dp_tensor *t, int64_t *out)

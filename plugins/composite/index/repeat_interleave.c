@@ -1,4 +1,4 @@
-/* repeat_interleave.c -- repeat_interleave by way of index_select
+/* repeat_interleave.c -- repeat_interleave, which calls index_select
  * (aten/src/ATen/native/Repeat.cpp). */
 #include "core/chain.h"
 

@@ -1,4 +1,5 @@
-/* rowwise_prune.c -- _rowwise_prune (aten/src/ATen/native/RowwisePrune.cpp). */
+/* rowwise_prune.c -- _rowwise_prune, which returns the rows of a matrix for which a mask is true
+ * (aten/src/ATen/native/RowwisePrune.cpp). */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

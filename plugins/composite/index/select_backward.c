@@ -1,6 +1,6 @@
-/* select_backward.c -- gradients of views and of what picks elements: zeros, with the gradient
- * where they came from (aten/src/ATen/native/TensorAdvancedIndexing.cpp, TensorShape.cpp,
- * ReduceOps.cpp).
+/* select_backward.c -- gradients of views and of operators that select elements: a tensor of zeros,
+ * in which the selected elements get the gradient (aten/src/ATen/native/TensorAdvancedIndexing.cpp,
+ * TensorShape.cpp, ReduceOps.cpp).
  *
  * Operators: cummaxmin_backward, diag_backward, diagonal_backward, gather_backward,
  * index_select_backward, masked_select_backward, select_backward, slice_backward, trace_backward,

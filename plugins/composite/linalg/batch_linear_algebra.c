@@ -1,6 +1,6 @@
-/* batch_linear_algebra.c -- composites of decompositions: svd, symeig, cholesky_solve,
- * linalg_eigvals, logdet, linalg_matrix_power, matrix_exp_backward.  Source:
- * aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp. */
+/* batch_linear_algebra.c -- operators of linear algebra that call decompositions: svd, symeig,
+ * cholesky_solve, linalg_eigvals, logdet, linalg_matrix_power, matrix_exp_backward
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp). */
 #include "core/chain.h"
 #include "linalg.h"
 #include <string.h>

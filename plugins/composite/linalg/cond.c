@@ -1,4 +1,4 @@
-/* cond.c -- linalg_cond: condition numbers by singular values and by norms
+/* cond.c -- linalg_cond, condition numbers computed from singular values or from norms
  * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "linalg.h"
 #include "matrix_norm.h"

@@ -1,4 +1,4 @@
-/* cross.c -- cross and linalg_vecdot, products of vectors, and linalg_diagonal
+/* cross.c -- the products of vectors cross and linalg_vecdot, and linalg_diagonal
  * (aten/src/ATen/native/Cross.cpp, LinearAlgebra.cpp). */
 #include "linalg.h"
 

@@ -1,5 +1,5 @@
-/* linalg.c -- what the composites of linear algebra share, _linalg_check_errors and linalg_lstsq.
- * Source: aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp. */
+/* linalg.c -- helpers for composites of linear algebra, _linalg_check_errors and linalg_lstsq
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp). */
 #include "linalg.h"
 #include <dispatchd/check.h>
 #include <string.h>

@@ -1,7 +1,6 @@
-/* linear_algebra.c -- operators that are another one, with arguments that follow and some of its
- * outputs: in both forms, functional and out=.  linalg_* and the older names det, slogdet, inverse,
- * lu_solve, _lu_with_info, matrix_exp, matrix_power, orgqr, qr.  Source:
- * aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp.
+/* linear_algebra.c -- operators that call one other operator of linear algebra, with added
+ * arguments, and return some of its outputs; each as a functional and as an out= variant
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp).
  *
  * Operators: det, inverse, linalg_cholesky, linalg_det, linalg_eigh, linalg_eigvalsh, linalg_inv,
  * linalg_ldl_factor, linalg_lu_factor, linalg_slogdet, linalg_solve, linalg_solve_ex, linalg_svd,

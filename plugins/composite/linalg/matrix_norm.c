@@ -1,5 +1,5 @@
-/* matrix_norm.c -- linalg_matrix_norm, linalg_norm, nuclear_norm and frobenius_norm
- * (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* matrix_norm.c -- norms of matrices: linalg_matrix_norm, linalg_norm, nuclear_norm and
+ * frobenius_norm (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "linalg.h"
 #include "matrix_norm.h"
 #include <string.h>

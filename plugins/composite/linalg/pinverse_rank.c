@@ -1,5 +1,5 @@
-/* pinverse_rank.c -- pseudo-inverses and ranks: what singular values count by their tolerances.
- * Source: aten/src/ATen/native/LinearAlgebra.cpp.
+/* pinverse_rank.c -- pseudo-inverses and ranks of matrices, computed from the singular values above
+ * a tolerance (aten/src/ATen/native/LinearAlgebra.cpp).
  *
  * Operators: linalg_matrix_rank, linalg_pinv, pinverse. */
 #include "core/chain.h"

@@ -1,4 +1,4 @@
-/* tensorinv.c -- linalg_tensorinv and linalg_tensorsolve: tensors as matrices
+/* tensorinv.c -- linalg_tensorinv and linalg_tensorsolve, which reshape tensors to matrices
  * (aten/src/ATen/native/LinearAlgebra.cpp, BatchLinearAlgebra.cpp). */
 #include "linalg.h"
 

@@ -1,4 +1,4 @@
-/* vander.c -- vander and linalg_vander: Vandermonde matrices
+/* vander.c -- vander and linalg_vander, which make Vandermonde matrices
  * (aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp). */
 #include "core/composite.h"
 

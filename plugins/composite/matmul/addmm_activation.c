@@ -1,4 +1,4 @@
-/* addmm_activation.c -- _addmm_activation by way of addmm and relu or gelu
+/* addmm_activation.c -- _addmm_activation, which calls addmm and relu or gelu
  * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 

@@ -1,4 +1,4 @@
-/* blas.c -- mv, and dot and vdot into out= (aten/src/ATen/native/Blas.cpp). */
+/* blas.c -- mv, and the out= variants of dot and vdot (aten/src/ATen/native/Blas.cpp). */
 #include "core/composite.h"
 
 static int mv_into(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec, dp_tensor *out)

@@ -1,6 +1,7 @@
-/* einsum.c -- einsum (aten/src/ATen/native/Linear.cpp): operands get one order of dimensions, those
- * of the result first and those that are summed behind them, and are multiplied pair by pair as
- * batches of matrices. */
+/* einsum.c -- the operator einsum (aten/src/ATen/native/Linear.cpp).
+ *
+ * All operands are permuted to one order of dimensions: first the dimensions of the result, then
+ * those that are summed.  Then they are multiplied in pairs, as batches of matrices. */
 #include "einsum.h"
 #include "core/chain.h"
 #include <string.h>

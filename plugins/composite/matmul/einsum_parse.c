@@ -1,4 +1,4 @@
-/* einsum_parse.c -- the text of einsum's equation: "ij,jk->ik"
+/* einsum_parse.c -- the parser of einsum's equation, such as "ij,jk->ik"
  * (aten/src/ATen/native/Linear.cpp). */
 #include "einsum.h"
 #include "core/composite.h"

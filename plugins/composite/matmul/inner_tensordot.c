@@ -1,4 +1,4 @@
-/* inner_tensordot.c -- tensordot and inner by way of one product of matrices
+/* inner_tensordot.c -- tensordot and inner, computed as one product of matrices
  * (aten/src/ATen/native/Linear.cpp, LinearAlgebra.cpp). */
 #include "core/composite.h"
 #include <string.h>

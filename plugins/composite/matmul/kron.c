@@ -1,4 +1,5 @@
-/* kron.c -- kron by way of one mul of reshaped factors (aten/src/ATen/native/LinearAlgebra.cpp). */
+/* kron.c -- kron, computed as one mul of reshaped factors
+ * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 
 /* View t, whose sizes come after ones where `ndim` are more than it has, with a 1 behind each size,

@@ -1,4 +1,4 @@
-/* linear.c -- linear by way of addmm and matmul (aten/src/ATen/native/Linear.cpp). */
+/* linear.c -- linear, which calls addmm and matmul (aten/src/ATen/native/Linear.cpp). */
 #include "core/composite.h"
 
 /* aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor

@@ -1,4 +1,4 @@
-/* matmul.c -- matmul and linalg_matmul for tensors of any rank, by way of dot, mv, mm and bmm
+/* matmul.c -- matmul and linalg_matmul for tensors of any rank, which call dot, mv, mm and bmm
  * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 

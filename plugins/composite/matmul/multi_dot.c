@@ -1,5 +1,5 @@
-/* multi_dot.c -- products of many matrices, in the order that multiplies least.
- * Source: aten/src/ATen/native/LinearAlgebra.cpp, linalg_multi_dot.
+/* multi_dot.c -- products of many matrices, in the order that needs the fewest multiplications
+ * (aten/src/ATen/native/LinearAlgebra.cpp: linalg_multi_dot).
  *
  * Operators: chain_matmul, linalg_multi_dot. */
 #include "core/composite.h"

@@ -1,4 +1,4 @@
-/* outer_ger_addr.c -- outer, ger and addr by way of mul
+/* outer_ger_addr.c -- outer, ger and addr, which call mul
  * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 #include <dispatchd/check.h>

@@ -1,4 +1,4 @@
-/* attention.c -- softmax under a mask and attention by way of other operators
+/* attention.c -- masked softmax and attention, computed with other operators
  * (aten/src/ATen/native/transformers/attention.cpp, SoftMax.cpp).
  *
  * Operators: _masked_softmax, _masked_softmax_backward, _native_multi_head_attention,

@@ -1,4 +1,4 @@
-/* cross_entropy_loss.c -- cross_entropy_loss, of classes and of probabilities
+/* cross_entropy_loss.c -- cross_entropy_loss, for targets that are class indices or probabilities
  * (aten/src/ATen/native/LossNLL.cpp). */
 #include "core/chain.h"
 

@@ -1,4 +1,4 @@
-/* ctc_loss.c -- ctc_loss by way of _ctc_loss (aten/src/ATen/native/LossCTC.cpp). */
+/* ctc_loss.c -- ctc_loss, which calls _ctc_loss (aten/src/ATen/native/LossCTC.cpp). */
 #include "core/chain.h"
 
 /* Of the losses of a batch what `reduction` asks for.  lengths: of the targets, as a tensor. */

@@ -1,4 +1,4 @@
-/* distance.c -- distances between vectors, and how far they point the same way
+/* distance.c -- distances between vectors, and cosine similarity
  * (aten/src/ATen/native/Distance.cpp).
  *
  * Operators: cdist, cosine_similarity, dist, _euclidean_dist, pairwise_distance, pdist. */

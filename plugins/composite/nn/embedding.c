@@ -1,4 +1,4 @@
-/* embedding.c -- embeddings and bags of them by way of the operators that backends implement
+/* embedding.c -- embeddings and bags of embeddings, which call the operators of backends
  * (aten/src/ATen/native/Embedding.cpp, EmbeddingBag.cpp).
  *
  * Operators: embedding, embedding_backward, embedding_bag, _embedding_bag_backward. */

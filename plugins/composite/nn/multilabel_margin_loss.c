@@ -1,4 +1,4 @@
-/* multilabel_margin_loss.c -- multilabel_margin_loss by way of its forward operator
+/* multilabel_margin_loss.c -- multilabel_margin_loss, which calls multilabel_margin_loss_forward
  * (aten/src/ATen/native/LossMultiLabelMargin.cpp). */
 #include "core/composite.h"
 

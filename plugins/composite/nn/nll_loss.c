@@ -1,4 +1,4 @@
-/* nll_loss.c -- nll_loss, nll_loss2d and nll_loss_nd by way of nll_loss_forward and
+/* nll_loss.c -- nll_loss, nll_loss2d and nll_loss_nd, which call nll_loss_forward and
  * nll_loss2d_forward (aten/src/ATen/native/LossNLL.cpp). */
 #include "core/chain.h"
 #include <string.h>

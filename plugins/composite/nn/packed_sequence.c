@@ -1,6 +1,7 @@
-/* packed_sequence.c -- packed sequences: sequences of falling lengths as the rows of all first
- * steps, of all second steps and so on, with the number of rows of each step
- * (aten/src/ATen/native/PackedSequence.cpp).
+/* packed_sequence.c -- packed sequences (aten/src/ATen/native/PackedSequence.cpp).
+ *
+ * The sequences are sorted by descending length.  A packed sequence has the rows of all first time
+ * steps, then those of all second steps, and so on, and the number of rows of each step.
  *
  * Operators: _pack_padded_sequence, _pack_padded_sequence_backward, _pad_packed_sequence. */
 #include "core/chain.h"

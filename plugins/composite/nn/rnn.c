@@ -1,8 +1,8 @@
-/* rnn.c -- rnn_tanh, rnn_relu, gru and lstm: networks of recurrent cells
- * (aten/src/ATen/native/RNN.cpp).
+/* rnn.c -- recurrent networks: rnn_tanh, rnn_relu, gru and lstm (aten/src/ATen/native/RNN.cpp).
  *
- * A sequence is data [all steps' rows, features] and the number of rows of each step: a packed one
- * as it is given, whose steps become shorter, any other one of steps that are equally long.
+ * A sequence is a tensor [rows of all steps, features] and the number of rows of each step.  In a
+ * packed sequence the steps get smaller; in any other sequence all steps have the same number of
+ * rows.
  *
  * Operators: gru, lstm, rnn_relu, rnn_tanh, _use_cudnn_rnn_flatten_weight. */
 #include "rnn_cell.h"

@@ -1,4 +1,4 @@
-/* rnn_cell.c -- rnn_tanh_cell, rnn_relu_cell, gru_cell and lstm_cell by way of other operators
+/* rnn_cell.c -- rnn_tanh_cell, rnn_relu_cell, gru_cell and lstm_cell, computed with other operators
  * (aten/src/ATen/native/RNN.cpp). */
 #include "rnn_cell.h"
 

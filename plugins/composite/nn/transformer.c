@@ -1,4 +1,4 @@
-/* transformer.c -- _transformer_encoder_layer_fwd by way of other operators
+/* transformer.c -- _transformer_encoder_layer_fwd, computed with other operators
  * (aten/src/ATen/native/transformers/transformer.cpp). */
 #include "core/chain.h"
 

@@ -1,4 +1,4 @@
-/* group_norm.c -- group_norm, and native_group_norm by way of other operators
+/* group_norm.c -- group_norm, and native_group_norm computed with other operators
  * (aten/src/ATen/native/group_norm.cpp). */
 #include "check_rank.h"
 #include "core/chain.h"

@@ -1,4 +1,4 @@
-/* layer_norm.c -- layer_norm, and native_layer_norm by way of other operators
+/* layer_norm.c -- layer_norm, and native_layer_norm computed with other operators
  * (aten/src/ATen/native/layer_norm.cpp). */
 #include "core/chain.h"
 #include "lib/layer_norm.h"

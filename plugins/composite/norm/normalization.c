@@ -1,5 +1,5 @@
-/* normalization.c -- batch_norm, instance_norm and _batch_norm_impl_index by way of the operators
- * that backends implement (aten/src/ATen/native/Normalization.cpp).
+/* normalization.c -- batch_norm, instance_norm and _batch_norm_impl_index, which call the operators
+ * of backends (aten/src/ATen/native/Normalization.cpp).
  *
  * Operators: batch_norm, _batch_norm_impl_index, _batch_norm_impl_index_backward, instance_norm. */
 #include "check_rank.h"

@@ -1,5 +1,5 @@
-/* renorm.c -- slices of a tensor kept within a norm, by other operators, whatever the backend
- * (aten/src/ATen/native/Normalization.cpp). */
+/* renorm.c -- renorm, which scales slices of a tensor so that no slice exceeds a norm, computed
+ * with other operators (aten/src/ATen/native/Normalization.cpp). */
 #include "core/chain.h"
 
 static int check(dp_ctx *ctx, dp_value p, int64_t *dim, dp_value most, int ndim)

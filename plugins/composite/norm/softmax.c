@@ -1,4 +1,4 @@
-/* softmax.c -- softmax and log_softmax by way of _softmax and _log_softmax
+/* softmax.c -- softmax and log_softmax, which call _softmax and _log_softmax
  * (aten/src/ATen/native/SoftMax.cpp). */
 #include "core/composite.h"
 

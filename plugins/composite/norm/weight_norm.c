@@ -1,4 +1,4 @@
-/* weight_norm.c -- norm_except_dim, _weight_norm and _weight_norm_interface
+/* weight_norm.c -- weight normalization, and norms over all dimensions except one
  * (aten/src/ATen/native/WeightNorm.cpp).
  *
  * Operators: norm_except_dim, _weight_norm, _weight_norm_differentiable_backward,

@@ -1,5 +1,6 @@
-/* activation.c -- activations and gradients of activations that PyTorch writes by other operators
- * (aten/src/ATen/native/Activation.cpp).  Their in-place and out= forms follow (core/forms.c).
+/* activation.c -- activations and gradients of activations, computed with other operators as in
+ * PyTorch (aten/src/ATen/native/Activation.cpp).  core/forms.c derives their in-place and out=
+ * variants.
  *
  * Operators: celu, infinitely_differentiable_gelu_backward, log_sigmoid, mish_backward,
  * prelu_backward, relu6, selu, silu_backward. */

@@ -1,5 +1,5 @@
-/* binary_ops.c -- binary operators that PyTorch writes by others: ldexp, _add_relu, max and min of
- * two tensors (aten/src/ATen/native/BinaryOps.cpp).
+/* binary_ops.c -- binary operators that are computed with other operators, as in PyTorch
+ * (aten/src/ATen/native/BinaryOps.cpp).
  *
  * Operators: _add_relu, ldexp, max, min, _test_serialization_subcmul. */
 #include "core/chain.h"

@@ -1,6 +1,5 @@
-/* conj_neg_real_imag.c -- conj, conj_physical, resolve_conj, resolve_neg, real and imag: views that
- * are the conjugate or the negative of their bytes, and copies of such views
- * (aten/src/ATen/native/UnaryOps.cpp).
+/* conj_neg_real_imag.c -- views with the conjugate or the negative bit, the operators that resolve
+ * these bits, and real and imag (aten/src/ATen/native/UnaryOps.cpp).
  *
  * Operators: _conj, conj, _conj_physical, conj_physical, imag, _neg_view, real, resolve_conj,
  * resolve_neg. */

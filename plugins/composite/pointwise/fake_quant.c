@@ -1,5 +1,6 @@
-/* fake_quant.c -- fake quantization by way of what gives its mask, too, and its gradient
- * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
+/* fake_quant.c -- fake quantization, which calls the operators that also return a mask, and its
+ * gradient (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp,
+ * FakeQuantPerChannelAffine.cpp).
  *
  * Operators: fake_quantize_per_channel_affine,
  * fake_quantize_per_channel_affine_cachemask_backward, fake_quantize_per_tensor_affine,

@@ -1,5 +1,5 @@
-/* fused_obs_fake_quant.c -- scales and zero points from the least and greatest number
- * (_choose_qparams_per_tensor), and fake quantization by those that were seen so far
+/* fused_obs_fake_quant.c -- scales and zero points for a range of numbers
+ * (_choose_qparams_per_tensor), and fake quantization with a moving average of the range
  * (aten/src/ATen/native/quantized/cpu/fused_obs_fake_quant.cpp, quantized/QTensor.cpp,
  * QuantUtils.h).
  *

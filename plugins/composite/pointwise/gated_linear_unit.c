@@ -1,5 +1,5 @@
-/* gated_linear_unit.c -- glu_jvp and glu_backward_jvp
- * (aten/src/ATen/native/GatedLinearUnit.cpp). */
+/* gated_linear_unit.c -- glu_jvp and glu_backward_jvp, the forward-mode derivatives of glu and of
+ * its gradient (aten/src/ATen/native/GatedLinearUnit.cpp). */
 #include "core/chain.h"
 #include <dispatchd/check.h>
 

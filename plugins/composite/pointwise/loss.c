@@ -1,5 +1,5 @@
-/* loss.c -- losses that PyTorch writes by other operators, kl_div and
- * binary_cross_entropy_with_logits among them (aten/src/ATen/native/Loss.cpp).
+/* loss.c -- losses that are computed with other operators, as in PyTorch
+ * (aten/src/ATen/native/Loss.cpp).
  *
  * Operators: binary_cross_entropy_with_logits, cosine_embedding_loss, hinge_embedding_loss,
  * huber_loss_backward, kl_div, l1_loss, margin_ranking_loss, poisson_nll_loss,

@@ -1,4 +1,4 @@
-/* pow.c -- float_power: pow of both operands as float64 or complex128
+/* pow.c -- float_power, which converts both operands to float64 or complex128 and calls pow
  * (aten/src/ATen/native/Pow.cpp). */
 #include "core/chain.h"
 

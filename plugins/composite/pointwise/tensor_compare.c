@@ -1,4 +1,4 @@
-/* tensor_compare.c -- isinf, isfinite, isreal, isclose, allclose, and assertions about tensors
+/* tensor_compare.c -- tests of elements (isinf, isclose), and assertions about tensors
  * (aten/src/ATen/native/TensorCompare.cpp).
  *
  * Operators: allclose, _assert_async, _assert_tensor_metadata, isclose, isfinite, isinf, isreal. */

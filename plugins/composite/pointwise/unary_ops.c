@@ -1,5 +1,5 @@
-/* unary_ops.c -- unary operators that PyTorch writes by others (aten/src/ATen/native/UnaryOps.cpp).
- * Their in-place and out= forms follow (core/forms.c).
+/* unary_ops.c -- unary operators that are computed with other operators, as in PyTorch
+ * (aten/src/ATen/native/UnaryOps.cpp).  core/forms.c derives their in-place and out= variants.
  *
  * Operators: deg2rad, frexp, mvlgamma, nan_to_num, polygamma, positive, rad2deg, special_ndtr,
  * square. */

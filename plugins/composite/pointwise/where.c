@@ -1,4 +1,4 @@
-/* where.c -- where and masked_fill with Scalars, and where with a condition alone, which is
+/* where.c -- where and masked_fill with Scalars, and where with only a condition, which returns
  * nonzero_numpy (aten/src/ATen/native/TensorCompare.cpp, TensorAdvancedIndexing.cpp). */
 #include "core/chain.h"
 

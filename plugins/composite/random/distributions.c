@@ -1,4 +1,4 @@
-/* distributions.c -- bernoulli and normal by way of the operators in place
+/* distributions.c -- functional bernoulli and normal, which call the in-place operators
  * (aten/src/ATen/native/Distributions.cpp).
  *
  * Operators: bernoulli, normal, normal_functional. */

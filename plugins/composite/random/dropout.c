@@ -1,5 +1,5 @@
-/* dropout.c -- dropout, feature_dropout, alpha_dropout, feature_alpha_dropout by way of bernoulli_
- * (aten/src/ATen/native/Dropout.cpp). */
+/* dropout.c -- dropout, feature_dropout, alpha_dropout and feature_alpha_dropout, which call
+ * bernoulli_ (aten/src/ATen/native/Dropout.cpp). */
 #include "core/composite.h"
 
 /* feature: whole channels are dropped; alpha: mean and deviation of the whole are kept */

@@ -1,4 +1,4 @@
-/* random.c -- rand, randn, randint, randperm and their like by way of the operators in place
+/* random.c -- factory functions of random tensors, which call the in-place operators
  * (aten/src/ATen/native/TensorFactories.cpp).
  *
  * Operators: rand, rand_like, randint, randint_like, randn, randn_like, randperm. */

@@ -1,4 +1,5 @@
-/* rrelu.c -- rrelu and rrelu_with_noise_backward (aten/src/ATen/native/Activation.cpp). */
+/* rrelu.c -- the activation rrelu, and rrelu_with_noise_backward
+ * (aten/src/ATen/native/Activation.cpp). */
 #include "core/composite.h"
 
 /* NULL out: in place */

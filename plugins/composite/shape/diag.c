@@ -1,4 +1,4 @@
-/* diag.c -- diag, diag_embed, diagflat and block_diag: matrices by their diagonals
+/* diag.c -- diag, diag_embed, diagflat and block_diag, which make matrices from diagonals
  * (aten/src/ATen/native/TensorShape.cpp, TriangularOps.cpp). */
 #include "core/chain.h"
 

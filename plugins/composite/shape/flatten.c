@@ -1,5 +1,5 @@
-/* flatten.c -- flatten, unflatten, flatten_dense_tensors and unflatten_dense_tensors by way of
- * other views (aten/src/ATen/native/TensorShape.cpp). */
+/* flatten.c -- flatten, unflatten, flatten_dense_tensors and unflatten_dense_tensors, which call
+ * other operators for views (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/chain.h"
 #include "core/list.h"
 

@@ -1,6 +1,6 @@
-/* inplace_view.c -- views that change the tensor they are of: squeeze_, unsqueeze_, transpose_, t_,
- * as_strided_ (aten/src/ATen/native/TensorShape.cpp). Each takes the geometry of what the operator
- * without the underscore gives.
+/* inplace_view.c -- in-place view operators (squeeze_, t_), which change the geometry of their
+ * argument (aten/src/ATen/native/TensorShape.cpp).  Each calls the operator without the underscore
+ * and gives the geometry of the returned view to the argument.
  *
  * Operators: as_strided, squeeze, t, transpose, unsqueeze. */
 #include "core/composite.h"

@@ -1,4 +1,4 @@
-/* meshgrid.c -- meshgrid by way of view and expand (aten/src/ATen/native/TensorShape.cpp). */
+/* meshgrid.c -- meshgrid, which calls view and expand (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/chain.h"
 #include "core/list.h"
 #include <string.h>

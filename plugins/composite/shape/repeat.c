@@ -1,4 +1,4 @@
-/* repeat.c -- repeat and tile by way of expand and copies
+/* repeat.c -- repeat and tile, which call expand and copy
  * (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/composite.h"
 

@@ -1,5 +1,5 @@
-/* reshape.c -- reshape, ravel, narrow, movedim, broadcast_to, expand_as, sum_to_size and other
- * views by way of other operators (aten/src/ATen/native/TensorShape.cpp).
+/* reshape.c -- reshape and other view operators that call view operators
+ * (aten/src/ATen/native/TensorShape.cpp).
  *
  * Operators: broadcast_tensors, broadcast_to, expand_as, movedim, narrow, ravel, reshape,
  * reshape_as, _reshape_from_tensor, sum_to_size, view_as. */

@@ -1,5 +1,4 @@
-/* split.c -- tensor_split, hsplit, vsplit, dsplit, unsafe_split and unsafe_chunk by way of slices
- * (aten/src/ATen/native/TensorShape.cpp).
+/* split.c -- operators that split a tensor into slices (aten/src/ATen/native/TensorShape.cpp).
  *
  * Operators: dsplit, hsplit, tensor_split, unsafe_chunk, unsafe_split, unsafe_split_with_sizes,
  * vsplit. */

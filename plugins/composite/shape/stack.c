@@ -1,4 +1,4 @@
-/* stack.c -- stack, hstack, vstack, dstack, column_stack and atleast_*d by way of cat and views
+/* stack.c -- stack and its variants, which call cat, and atleast_*d
  * (aten/src/ATen/native/TensorShape.cpp, TensorTransformations.cpp).
  *
  * Operators: atleast_1d, atleast_2d, atleast_3d, column_stack, dstack, hstack, _stack, stack,

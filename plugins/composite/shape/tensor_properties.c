@@ -1,6 +1,6 @@
-/* tensor_properties.c -- what a tensor is apart from its elements, and tensors on the storage of
- * another one (aten/src/ATen/native/TensorProperties.cpp, TypeProperties.cpp, TensorShape.cpp,
- * VariableMethodStubs.cpp, Memory.cpp).
+/* tensor_properties.c -- properties of tensors other than their elements, and tensors on the
+ * storage of another tensor (aten/src/ATen/native/TensorProperties.cpp, TypeProperties.cpp,
+ * TensorShape.cpp, VariableMethodStubs.cpp, Memory.cpp).
  *
  * Operators: cudnn_is_acceptable, data, _debug_has_internal_overlap, detach,
  * _has_compatible_shallow_copy_type, is_conj, is_distributed, is_inference, is_neg, is_nonzero,

@@ -1,4 +1,4 @@
-/* tensor_transformations.c -- rot90, fliplr and flipud by way of flip and transpose
+/* tensor_transformations.c -- rot90, fliplr and flipud, which call flip and transpose
  * (aten/src/ATen/native/TensorTransformations.cpp). */
 #include "core/composite.h"
 

@@ -1,4 +1,4 @@
-/* type_properties.c -- can_cast, promote_types, result_type, and what the dtype of a tensor says
+/* type_properties.c -- type promotion, and properties of a tensor's dtype
  * (aten/src/ATen/native/TypeProperties.cpp).
  *
  * Operators: can_cast, is_complex, is_floating_point, is_signed, promote_types, result_type. */

@@ -1,8 +1,7 @@
-/* view.c -- views, other sizes, strides and offset over the same bytes: permute, transpose,
- * squeeze, unsqueeze, expand, slice, select, diagonal, unbind, split, chunk
+/* view.c -- basic views: tensors with other sizes, strides and offset on the same storage
  * (aten/src/ATen/native/TensorShape.cpp).
  *
- * Those that call other operators are in reshape.c.
+ * View operators that call other operators are in reshape.c.
  *
  * Operators: chunk, diagonal, expand, permute, select, slice, split, split_with_sizes, squeeze, t,
  * transpose, unbind, _unsafe_view, unsqueeze. */

@@ -1,5 +1,5 @@
-/* view_scatter.c -- slice_scatter, select_scatter, diagonal_scatter and as_strided_scatter: a copy
- * of self into whose view src is copied (aten/src/ATen/native/TensorShape.cpp). */
+/* view_scatter.c -- slice_scatter, select_scatter, diagonal_scatter and as_strided_scatter: they
+ * copy self, and copy `src` into a view of that copy (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/composite.h"
 #include <string.h>
 

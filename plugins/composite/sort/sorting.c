@@ -1,4 +1,4 @@
-/* sorting.c -- sorting and what it gives, by way of other overloads
+/* sorting.c -- sorting and order statistics, which call other overloads of the same operators
  * (aten/src/ATen/native/Sorting.cpp).
  *
  * Operators: argsort, kthvalue, median, mode, msort, nanmedian, sort. */

@@ -1,4 +1,4 @@
-/* channel_shuffle.c -- native_channel_shuffle by way of views
+/* channel_shuffle.c -- native_channel_shuffle, computed with views
  * (aten/src/ATen/native/ChanelShuffle.cpp). */
 #include "core/composite.h"
 

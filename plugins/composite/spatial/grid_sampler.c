@@ -1,4 +1,4 @@
-/* grid_sampler.c -- grid_sampler by way of the operators that backends implement
+/* grid_sampler.c -- grid_sampler, which calls the operators of backends
  * (aten/src/ATen/native/GridSampler.cpp).
  *
  * Operators: grid_sampler, _grid_sampler_2d_cpu_fallback,

@@ -1,5 +1,4 @@
-/* pad.c -- padding by its mode, with a constant, and around the ends
- * (aten/src/ATen/native/PadNd.cpp).
+/* pad.c -- padding in all modes, with a constant, and circular (aten/src/ATen/native/PadNd.cpp).
  *
  * Operators: constant_pad_nd, pad, _pad_circular, _pad_enum, pad_sequence. */
 #include "core/chain.h"

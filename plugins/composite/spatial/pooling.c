@@ -1,5 +1,5 @@
-/* pooling.c -- pooling over one dimension as pooling over two, and operators that give one of two
- * results (aten/src/ATen/native/Pooling.cpp).
+/* pooling.c -- one-dimensional pooling, computed as two-dimensional pooling, and operators that
+ * return one of two results of another operator (aten/src/ATen/native/Pooling.cpp).
  *
  * Operators: adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d,
  * avg_pool1d, max_pool1d, max_pool1d_with_indices, max_pool2d, max_pool3d. */

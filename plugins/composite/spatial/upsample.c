@@ -1,4 +1,4 @@
-/* upsample.c -- resampling by scale factors: the size of the result follows from them
+/* upsample.c -- resampling with scale factors, from which the size of the result is computed
  * (aten/src/ATen/native/UpSample*.cpp: .vec overloads).
  *
  * Operators: upsample_bicubic2d, _upsample_bicubic2d_aa, _upsample_bicubic2d_aa_backward,

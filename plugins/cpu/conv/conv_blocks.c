@@ -1,9 +1,9 @@
-/* conv_blocks.c -- blocks of columns of a convolution, multiplied with panels of weights.
+/* conv_blocks.c -- convolution of blocks of columns, which are multiplied with panels of weights.
  *
- * Results are flattened to columns, over samples, too, so that small images fill vectors.  A block
- * of columns is one piece of work: its rows of k (channel, tap) are gathered from planes, a part of
- * k at a time, and multiplied with the packed weights.  A panel of columns that is dense in the
- * output is summed up there, others beside it. */
+ * The results of all samples are flattened to columns, so that small images also fill vectors.  A
+ * block of columns is one unit of work.  Its rows, one for each k = (channel, tap), are gathered
+ * from planes, a part of k at a time, and multiplied with the packed weights.  A panel of columns
+ * that is contiguous in the output is accumulated in the output, other panels in scratch memory. */
 #include "conv_walk.h"
 #include <string.h>
 

@@ -1,7 +1,10 @@
-/* conv_channels_last.c -- convolutions and gradients by the input whose channels lie side by side,
- * in what is read and in the results: a tile is some results, each of any place, by vectors of
- * output channels.  What a result's tap meets is found by an address, of zeros where there is
- * nothing: nothing is copied but the weights. */
+/* conv_channels_last.c -- convolutions, and gradients by the input, of tensors in channels-last
+ * order.
+ *
+ * Inputs and results have their channels side by side.  A tile is some results, at any positions,
+ * times some vectors of output channels.  For each result and tap there is the address of the
+ * input's channels, or of zeros where the tap is outside the input.  So only the weights are
+ * copied. */
 #include "conv_walk.h"
 #include <string.h>
 

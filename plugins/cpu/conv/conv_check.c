@@ -1,4 +1,4 @@
-/* conv_check.c -- the arguments of a convolution, checked. */
+/* conv_check.c -- checks of the arguments of a convolution. */
 #include "conv_check.h"
 #include "core/dense.h"
 #include <string.h>

@@ -1,5 +1,5 @@
-/* conv_depthwise.c -- convolutions with few output channels in a group, of which depthwise ones
- * have one. */
+/* conv_depthwise.c -- convolutions with few output channels per group, such as depthwise
+ * convolutions, which have one. */
 #include "conv_walk.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* conv_pack.c -- weights of a convolution, packed to panels of output channels, and where each of
- * their k lies in the planes. */
+/* conv_pack.c -- packing of a convolution's weights to panels of output channels, and the offset of
+ * each k = (channel, tap) in the planes. */
 #include "conv_walk.h"
 
 /* Do the taps of a channel lie side by side, and all of them? */

@@ -1,5 +1,5 @@
-/* conv_padded.c -- what a convolution reads: samples with zeros around them, in the class of their
- * dtype. */
+/* conv_padded.c -- padded copies of the samples that a convolution reads, in the dtype in which it
+ * computes. */
 #include "conv.h"
 #include <stdatomic.h>
 #include <string.h>

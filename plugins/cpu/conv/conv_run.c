@@ -1,10 +1,10 @@
-/* conv_run.c -- a convolution and its gradient by the input, as panels of columns times panels of
- * weights.
+/* conv_run.c -- a convolution and its gradient by the input, as products of panels of columns and
+ * panels of weights.
  *
- * Both are walks: results on a lattice of the output, each a sum over channels and taps of what
- * lies a fixed number of elements away.  A convolution is one walk; its gradient by x is one for
- * each remainder that a position of x leaves when divided by the stride, with the taps that can
- * reach such positions. */
+ * Both are walks.  A walk computes the results on a lattice of the output; each result is a sum
+ * over channels and taps, and a tap reads the element at a fixed distance.  A convolution is one
+ * walk.  Its gradient by x is one walk for each remainder of a position of x modulo the stride,
+ * with the taps that reach such positions. */
 #include "conv_walk.h"
 
 /* w is set but for what follows from it. */

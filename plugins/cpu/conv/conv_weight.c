@@ -1,10 +1,10 @@
-/* conv_weight.c -- the gradient of a convolution by its weights: y, by panels of output channels,
- * times what the taps meet.
+/* conv_weight.c -- the gradient of a convolution by its weights: products of panels of y's output
+ * channels with the elements of x that the taps read.
  *
- * Channels lie side by side in the planes, so that a vector of them is what some tap meets for one
- * result, and a row of results is a sum of so many steps: nothing is gathered.  A unit is a vector
- * of channels and a tap; a tile has the sums of some output channels by CONV_VECTORS units, which
- * are kept until the last sample. */
+ * Channels lie side by side in the planes.  One vector has the channels that a tap reads for one
+ * result, so nothing has to be gathered: a row of results adds one product per result.  A unit is a
+ * vector of channels and a tap.  A tile has the sums of some output channels for CONV_VECTORS
+ * units; the sums stay in the tile until the last sample. */
 #include "conv_walk.h"
 #include <string.h>
 

@@ -1,8 +1,9 @@
-/* convolution.c -- convolutions and their gradients: which kernel of PyTorch's would serve, what it
- * takes, and what its results look like (aten/src/ATen/native/Convolution.cpp).
+/* convolution.c -- convolutions and their gradients: which of PyTorch's kernels would run, the
+ * dtypes and layouts that it takes, and the shapes and strides of its results
+ * (aten/src/ATen/native/Convolution.cpp).
  *
- * aten::convolution is a composite, which calls convolution_overrideable: what a backend
- * implements.
+ * aten::convolution is a composite.  It calls convolution_overrideable, which backends
+ * implement.
  *
  * Operators: convolution_backward_overrideable, convolution_overrideable. */
 #include "conv_ops.h"

@@ -1,5 +1,5 @@
-/* im2col.c -- sliding blocks of images as columns, and columns added up to images
- * (aten/src/ATen/native/Im2Col.cpp, Col2Im.cpp, im2col_shape_check.h).
+/* im2col.c -- sliding blocks of images copied to columns (im2col), and columns summed to images
+ * (col2im) (aten/src/ATen/native/Im2Col.cpp, Col2Im.cpp, im2col_shape_check.h).
  *
  * Operators: col2im, im2col. */
 #include "core/dense.h"

@@ -1,5 +1,5 @@
-/* slow_conv.c -- PyTorch's kernels of convolutions by their own names: each of one number of
- * dimensions, without groups, with the kernel's size as an argument.
+/* slow_conv.c -- PyTorch's convolution kernels as operators of their own: each has a fixed number
+ * of dimensions, no groups, and the kernel's size as an argument.
  *
  * Operators: _slow_conv2d_backward, _slow_conv2d_forward, slow_conv3d_forward,
  * slow_conv_dilated2d, slow_conv_dilated3d, slow_conv_transpose2d, slow_conv_transpose3d. */

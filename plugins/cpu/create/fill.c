@@ -1,4 +1,4 @@
-/* fill.c -- fill_, zero_ (aten/src/ATen/native/Fill.cpp), and whether a number fits a dtype.
+/* fill.c -- fill_ and zero_ (aten/src/ATen/native/Fill.cpp), and check_fits() (core/elements.h).
  *
  * Operators: fill, zero. */
 #include "core/elements.h"

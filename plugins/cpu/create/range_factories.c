@@ -1,6 +1,6 @@
-/* range_factories.c -- arange, range, linspace, logspace (aten/src/ATen/native/RangeFactories.cpp):
- * values that follow from their place.  Computed in float64, complex128 or int64, then
- * converted. */
+/* range_factories.c -- arange, range, linspace and logspace, whose elements are functions of their
+ * index (aten/src/ATen/native/RangeFactories.cpp).  Elements are computed in float64, complex128 or
+ * int64, and then converted. */
 #include "lib/dims.h"
 #include "core/elements.h"
 #include <dispatchd/check.h>

@@ -1,5 +1,5 @@
-/* tensor_factories.c -- empty, empty_strided, eye, tril_indices, triu_indices
- * (aten/src/ATen/native/TensorFactories.cpp). */
+/* tensor_factories.c -- the factory functions empty, empty_strided, eye, tril_indices and
+ * triu_indices (aten/src/ATen/native/TensorFactories.cpp). */
 #include "core/elements.h"
 
 /* Layout, device and pin_memory of a factory; NULL is the default, others are refused. */

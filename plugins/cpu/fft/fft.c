@@ -1,9 +1,10 @@
-/* fft.c -- _fft_c2c, _fft_r2c and _fft_c2r: Fourier transforms over some dimensions, one after the
- * other (aten/src/ATen/native/mkl/SpectralOps.cpp: the pocketfft part).  fft.h says how.
+/* fft.c -- the Fourier transforms _fft_c2c, _fft_r2c and _fft_c2r, which transform one dimension
+ * after the other (aten/src/ATen/native/mkl/SpectralOps.cpp: the pocketfft part).  fft.h describes
+ * the method.
  *
- * Lines are taken in tiles, gathered into a room of the slot that works on them and scattered from
- * there, so input and output may have any strides, and may be the same tensor.  An inverse
- * transform is a forward one with real and imaginary parts exchanged. */
+ * Lines are processed in tiles.  Each tile is gathered into the scratch memory of the thread that
+ * works on it, and scattered from there; so input and output may have any strides, and may be one
+ * tensor.  An inverse transform is a forward transform with real and imaginary parts exchanged. */
 #include "fft.h"
 #include "core/dense.h"
 

@@ -1,9 +1,9 @@
-/* fft_plan.c -- plans of Fourier transforms: factors, turns in the complex plane, and which plans
- * are kept.
+/* fft_plan.c -- plans of Fourier transforms: their factors and twiddle factors, and the cache of
+ * plans.
  *
- * Turns are computed as long double and rounded once.  Plans are shared by all threads and do not
- * change; those that nobody uses go when there are more of them, or they are larger, than is
- * kept. */
+ * Twiddle factors are computed as long double and rounded once.  Plans are immutable and shared by
+ * all threads.  When the cache has more plans or bytes than its limits, it releases plans that no
+ * thread uses. */
 #include "lib/poll.h"
 #include "fft.h"
 #include <inttypes.h>

@@ -1,9 +1,9 @@
-/* advanced_index.c -- set up an indexing of a tensor by a list of tensors, as index and index_put
- * do (aten/src/ATen/native/TensorAdvancedIndexing.cpp: make_info).
+/* advanced_index.c -- preparation of indexing by a list of tensors, for index and index_put
+ * (aten/src/ATen/native/TensorAdvancedIndexing.cpp: make_info).
  *
- * The indices of all dimensions are broadcast to one shape and added up to one tensor of offsets in
- * bytes, which is checked before anything is read or written.  Then index and index_put are each
- * one loop over (result, self with stride 0 in the indexed dimensions, offsets). */
+ * The indices of all dimensions are broadcast to one shape and summed to one tensor of offsets in
+ * bytes, which is checked before anything is read or written.  index and index_put are then one
+ * loop over the result, self with stride 0 in the indexed dimensions, and the offsets. */
 #include "advanced_index.h"
 #include <dispatchd/iter.h>
 

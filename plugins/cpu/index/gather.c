@@ -1,5 +1,5 @@
-/* gather.c -- gather and index_select: elements of a tensor at the places that an index names.
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp) */
+/* gather.c -- gather and index_select, which read elements at the positions given by an index
+ * tensor (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "gather_scatter.h"
 
 /* Fails where the index is not one for self; nothing is checked of an empty one. */

@@ -1,9 +1,10 @@
-/* gather_scatter.c -- walking a tensor, an index along one of its dimensions, and another tensor.
+/* gather_scatter.c -- loops over a tensor, an index along one of its dimensions, and a second
+ * tensor.
  *
- * What is read goes over all places at once, in any order.  What is written goes over the places
- * apart from the dimension, each with all that the index names along it: no two threads write one
- * element, and what is named twice is written in order.  Which of the two is the inner loop depends
- * on how self lies. */
+ * Reads visit all elements at once, in any order.  Writes are parallel only over the other
+ * dimensions: one thread handles all indices along the indexed dimension, so no two threads write
+ * one element, and repeated indices are written in order.  The strides of self decide which of the
+ * two loops is the inner one. */
 #include "gather_scatter.h"
 #include "lib/poll.h"
 #include <dispatchd/iter.h>

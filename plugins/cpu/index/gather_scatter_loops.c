@@ -1,7 +1,7 @@
-/* gather_scatter_loops.c -- rows of elements, at and from their indices.
+/* gather_scatter_loops.c -- loops over rows of elements that are read or written at given indices.
  *
- * Others may be writing to the index meanwhile: each one is read once, and it is what was read that
- * is looked at and used. */
+ * Another thread may write to the index tensor at the same time.  Each index is therefore read
+ * once, and the value that was checked is the value that is used. */
 #include "gather_scatter_loops.h"
 
 /* An index outside, or what is left from it to the last one, is negative. */

@@ -1,4 +1,4 @@
-/* index.c -- index.Tensor: the elements of a tensor that a list of tensors names
+/* index.c -- index.Tensor, which reads the elements selected by a list of index tensors
  * (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "advanced_index.h"
 #include <dispatchd/iter.h>

@@ -1,5 +1,6 @@
-/* index_dim.c -- index_add, index_copy, index_fill and index_reduce: slices of a tensor along a
- * dimension that a vector names (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+/* index_dim.c -- index_add, index_copy, index_fill and index_reduce, which write slices of a tensor
+ * along a dimension; a vector of indices selects the slices
+ * (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "gather_scatter.h"
 #include "core/dense.h"
 

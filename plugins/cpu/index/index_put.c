@@ -1,5 +1,5 @@
-/* index_put.c -- index_put and index_put_: values written where a list of tensors names elements
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp).
+/* index_put.c -- index_put and index_put_, which write the elements selected by a list of index
+ * tensors (aten/src/ATen/native/TensorAdvancedIndexing.cpp).
  *
  * Operators: index_put, _index_put_impl. */
 #include "advanced_index.h"

@@ -1,5 +1,5 @@
-/* masked_scatter.c -- masked_scatter, and masked_fill by a tensor: elements where a mask is true
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+/* masked_scatter.c -- masked_scatter, and masked_fill with a tensor, which write the elements where
+ * a mask is true (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "take_put.h"
 #include <dispatchd/iter.h>
 

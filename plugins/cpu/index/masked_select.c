@@ -1,5 +1,5 @@
-/* masked_select.c -- masked_select: elements where a mask is true, in row-major order
- * (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+/* masked_select.c -- masked_select, which returns the elements where a mask is true, in row-major
+ * order (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "nonzero.h"
 
 typedef struct selection {

@@ -1,10 +1,11 @@
-/* nonzero.c -- nonzero: which elements of a tensor are not 0, in row-major order
+/* nonzero.c -- nonzero, the indices of the elements that are not 0, in row-major order
  * (aten/src/ATen/native/TensorAdvancedIndexing.cpp).
  *
- * They are counted first, in pieces that threads take; then each piece knows where what it finds
- * goes.  Neither has a branch for an element: of random masks half of those would be mispredicted.
- * The tensor may be written between the two: no more are taken than were counted, and a piece that
- * finds fewer names its first element in place of the rest. */
+ * The nonzero elements of each piece of the tensor are counted first, in parallel; the counts give
+ * each piece the position of its results.  Neither pass has a branch per element, because half of
+ * such branches would be mispredicted with a random mask.  Another thread may write to the tensor
+ * between the passes: no piece writes more results than were counted, and a piece that finds fewer
+ * repeats its first element. */
 #include "nonzero.h"
 
 /* flags [n] = are these elements of dtype not 0? */

@@ -1,5 +1,5 @@
-/* scatter.c -- scatter, scatter_add and scatter_reduce: elements written, or brought together, at
- * the places that an index names (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+/* scatter.c -- scatter, scatter_add and scatter_reduce, which write or reduce elements at the
+ * positions given by an index tensor (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "gather_scatter.h"
 #include "core/dense.h"
 

@@ -1,4 +1,4 @@
-/* take_put.c -- take, put: elements by their number in row-major order
+/* take_put.c -- take and put, which read and write elements by their index in row-major order
  * (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "take_put.h"
 #include <dispatchd/iter.h>

@@ -1,5 +1,5 @@
-/* cholesky.c -- Cholesky factors, and solutions and inverses by them
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines potrf, potrs, potri).
+/* cholesky.c -- Cholesky factors, and solutions and inverses computed from them
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routines potrf, potrs, potri).
  *
  * Operators: cholesky, cholesky_inverse, _cholesky_solve_helper, linalg_cholesky_ex. */
 #include "matrices.h"

@@ -1,4 +1,4 @@
-/* cross.c -- products of vectors of three (aten/src/ATen/native/Cross.cpp).
+/* cross.c -- cross products of vectors with three elements (aten/src/ATen/native/Cross.cpp).
  *
  * Operators: linalg_cross. */
 #include <dispatchd/plugin.h>

@@ -1,4 +1,4 @@
-/* det.c -- determinants, by LU factors (aten/src/ATen/native/LinearAlgebra.cpp).
+/* det.c -- determinants, computed from LU factors (aten/src/ATen/native/LinearAlgebra.cpp).
  *
  * Operators: _linalg_det, _linalg_slogdet. */
 #include "lu.h"

@@ -1,6 +1,6 @@
-/* eig.c -- eigenvalues and vectors of any square matrix
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine geev).  Those of a real matrix are complex
- * too, in pairs.
+/* eig.c -- eigenvalues and eigenvectors of square matrices
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routine geev).  The results are complex,
+ * also for real matrices.
  *
  * Operators: linalg_eig, linalg_eigvals. */
 #include "matrices.h"

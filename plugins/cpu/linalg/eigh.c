@@ -1,5 +1,6 @@
-/* eigh.c -- eigenvalues and vectors of symmetric and Hermitian matrices
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines syevd, heevd; for symeig syev, heev).
+/* eigh.c -- eigenvalues and eigenvectors of symmetric and Hermitian matrices
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routines syevd, heevd; for symeig syev,
+ * heev).
  *
  * Operators: _linalg_eigh, _symeig_helper. */
 #include "matrices.h"

@@ -1,5 +1,6 @@
-/* geqrf.c -- geqrf, linalg_householder_product: reflectors of QR factors, and the Q that they stand
- * for (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines geqrf, orgqr). */
+/* geqrf.c -- geqrf, which computes QR factors with Q as Householder reflectors, and
+ * linalg_householder_product, which computes Q from them
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routines geqrf, orgqr). */
 #include "qr.h"
 
 typedef struct qr qr;

@@ -1,6 +1,6 @@
-/* ldl.c -- LDL factors of symmetric and Hermitian matrices, and solutions by them
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines sytrf, hetrf, sytrs, hetrs).  The lower
- * triangle counts.
+/* ldl.c -- LDL factors of symmetric and Hermitian matrices, and solutions computed from them
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routines sytrf, hetrf, sytrs, hetrs).  Only
+ * the lower triangle is read.
  *
  * Operators: linalg_ldl_factor_ex, linalg_ldl_solve. */
 #include "matrices.h"

@@ -1,5 +1,5 @@
-/* lstsq.c -- least squares (aten/src/ATen/native/BatchLinearAlgebra.cpp; routines gels, gelsy,
- * gelsd, gelss).
+/* lstsq.c -- least squares solutions (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routines
+ * gels, gelsy, gelsd, gelss).
  *
  * Operators: linalg_lstsq. */
 #include "matrices.h"

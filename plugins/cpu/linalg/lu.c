@@ -1,8 +1,8 @@
-/* lu.c -- LU factors, and solutions and inverses by them
- * (aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp; routines getrf, getrs).
+/* lu.c -- LU factors, and solutions and inverses computed from them
+ * (aten/src/ATen/native/{BatchLinearAlgebra,LinearAlgebra}.cpp; LAPACK routines getrf, getrs).
  *
- * A real matrix that lies by rows is factored as its transpose, as PyTorch does: no copy has to be
- * turned.
+ * A real row-major matrix is factored as its transpose, as in PyTorch, so that no transposed copy
+ * is needed.
  *
  * Operators: linalg_inv_ex, linalg_lu_factor_ex, linalg_lu_solve, _linalg_solve_ex. */
 #include "lu.h"

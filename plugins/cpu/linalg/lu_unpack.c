@@ -1,4 +1,4 @@
-/* lu_unpack.c -- the three factors that LU and its pivots stand for, and linalg.lu
+/* lu_unpack.c -- the matrices P, L and U that packed LU factors and pivots represent, and linalg_lu
  * (aten/src/ATen/native/BatchLinearAlgebra.cpp).
  *
  * Operators: linalg_lu, lu_unpack. */

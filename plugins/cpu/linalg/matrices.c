@@ -1,5 +1,5 @@
-/* matrices.c -- batches of matrices: checks, column-major copies, and a routine run on each of them
- * (aten/src/ATen/native/LinearAlgebraUtils.h). */
+/* matrices.c -- batches of matrices: checks, column-major copies, and a LAPACK routine that runs on
+ * each matrix (aten/src/ATen/native/LinearAlgebraUtils.h). */
 #include "lib/poll.h"
 #include "matrices.h"
 #include "core/elements.h"

@@ -1,11 +1,12 @@
 /* matrix_exp.c -- the exponential of matrices (aten/src/ATen/native/LinearAlgebra.cpp).
  *
- * P. Bader, S. Blanes, F. Casas, "Computing the matrix exponential with an optimized Taylor
- * polynomial approximation", Mathematics 2019, 7, 1174: of degree 1, 2, 4, 8, 12 or 18, the lowest
- * that is exact enough for the matrix's 1-norm; above that the matrix is halved s times, and the
- * result squared as often.
+ * Method: P. Bader, S. Blanes, F. Casas, "Computing the matrix exponential with an optimized Taylor
+ * polynomial approximation", Mathematics 2019, 7, 1174.  The polynomial has the lowest degree of 1,
+ * 2, 4, 8, 12 and 18 that is exact enough for the matrix's 1-norm.  If the norm is too large for
+ * degree 18, the matrix is halved s times and the result squared s times.
  *
- * A matrix is a sum of powers of itself, which need few products: all in arrays of n*n elements.
+ * Polynomials are computed as linear combinations of few products of matrices, in arrays of n * n
+ * elements.
  *
  * Operators: linalg_matrix_exp. */
 #include "matmul/gemm.h"

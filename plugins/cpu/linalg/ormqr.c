@@ -1,5 +1,5 @@
-/* ormqr.c -- ormqr: products with the Q that reflectors stand for
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine ormqr). */
+/* ormqr.c -- ormqr, products with the matrix Q that Householder reflectors represent
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; LAPACK routine ormqr). */
 #include "qr.h"
 
 typedef struct qr {

@@ -1,4 +1,4 @@
-/* qr.c -- linalg_qr: QR factors (aten/src/ATen/native/BatchLinearAlgebra.cpp). */
+/* qr.c -- linalg_qr, the QR factors of matrices (aten/src/ATen/native/BatchLinearAlgebra.cpp). */
 #include "qr.h"
 
 static bool is(const dp_value *v, const char *text)

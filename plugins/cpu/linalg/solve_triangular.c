@@ -1,5 +1,5 @@
-/* solve_triangular.c -- solutions with triangular matrices
- * (aten/src/ATen/native/BatchLinearAlgebra.cpp; BLAS's trsm).
+/* solve_triangular.c -- solutions of equations with triangular matrices
+ * (aten/src/ATen/native/BatchLinearAlgebra.cpp; BLAS routine trsm).
  *
  * Operators: linalg_solve_triangular, triangular_solve. */
 #include "matrices.h"

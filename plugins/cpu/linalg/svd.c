@@ -1,5 +1,5 @@
-/* svd.c -- singular values and vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp; routine
- * gesdd).
+/* svd.c -- singular values and singular vectors (aten/src/ATen/native/BatchLinearAlgebra.cpp;
+ * LAPACK routine gesdd).
  *
  * Operators: _linalg_svd. */
 #include "matrices.h"

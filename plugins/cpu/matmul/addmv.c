@@ -1,5 +1,4 @@
-/* addmv.c -- addmv: a matrix times a vector
- * (aten/src/ATen/native/Blas.cpp).
+/* addmv.c -- addmv, the product of a matrix and a vector (aten/src/ATen/native/Blas.cpp).
  *
  * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the
  * out= argument, or to self. */

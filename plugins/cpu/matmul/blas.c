@@ -1,10 +1,10 @@
-/* blas.c -- products that OpenBLAS computes: float32, float64, complex64 and complex128 whose
- * operands it can read where they lie.
+/* blas.c -- products that OpenBLAS computes: float32, float64, complex64 and complex128 operands
+ * whose strides OpenBLAS can read without a copy.
  *
- * OpenBLAS uses one thread (openblas.c); products are split into panels, which run on the host's
- * pool.  What a panel holds depends on the shape alone and not on the threads: BLAS computes the
- * lines at the end of what it is given with other instructions, so that other panels would be other
- * last bits. */
+ * OpenBLAS uses one thread (openblas.c).  Products are split into panels, which run on the host's
+ * thread pool.  The size of a panel depends only on the shape, not on the number of threads: BLAS
+ * computes the last rows and columns of its operands with other instructions, so other panels would
+ * give other last bits. */
 #include "gemm.h"
 #include "openblas.h"
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* bmm.c -- bmm, baddbmm, addbmm: products of batches of matrices
+/* bmm.c -- bmm, baddbmm and addbmm, products of batches of matrices
  * (aten/src/ATen/native/LinearAlgebra.cpp).
  *
  * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the

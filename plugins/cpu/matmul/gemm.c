@@ -1,4 +1,4 @@
-/* gemm.c -- products in panels and tiles, over the pool's threads. */
+/* gemm.c -- products of matrices in panels and tiles, on the threads of the thread pool. */
 #include "lib/poll.h"
 #include "gemm.h"
 #include "openblas.h"

@@ -1,5 +1,4 @@
-/* mm.c -- mm, addmm: products of two matrices
- * (aten/src/ATen/native/LinearAlgebra.cpp).
+/* mm.c -- mm and addmm, products of two matrices (aten/src/ATen/native/LinearAlgebra.cpp).
  *
  * Each kernel serves the three variants of its operator: its last parameter points to NULL, to the
  * out= argument, or to self. */

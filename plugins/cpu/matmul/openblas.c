@@ -1,15 +1,17 @@
 /* openblas.c -- opens OpenBLAS with the kernels that fit the machine, and counts the buffers that
- * it has mapped.
+ * OpenBLAS has mapped.
  *
- * OpenBLAS reads its settings from the environment while dlopen() runs its constructor.  It is to
- * make no threads (the host's pool has them), and to use a core type that fits the processor
- * (blas_core.h).  setenv() would be unsafe beside a getenv() of another thread; so `environ` points
- * to an array with these settings meanwhile, which stays allocated until the plugin is unloaded.
+ * OpenBLAS reads its settings from the environment while dlopen() runs its constructor.  The
+ * settings forbid threads of its own (the host's thread pool has them) and choose a core type that
+ * fits the processor (blas_core.h).  setenv() would be unsafe while another thread calls getenv().
+ * So `environ` points to an array with these settings during dlopen(); the array stays allocated
+ * until the plugin is unloaded.
  *
- * Each thread inside OpenBLAS uses one of its buffers, of 128 MiB of address space.  OpenBLAS maps
- * one when none is free, keeps it, and tries for ever where the system refuses it.  So at most as
- * many threads are inside as there are buffers, and one is added only after the memory for it was
- * found; where there is none for another buffer, threads take turns. */
+ * Each thread inside OpenBLAS uses one buffer of 128 MiB of address space.  If no buffer is free,
+ * OpenBLAS maps another one and never unmaps it; if the system refuses the mapping, OpenBLAS
+ * retries for ever.  So at most as many threads call OpenBLAS at a time as there are buffers.  A
+ * buffer is added only after a check that the memory for it can be mapped; if it cannot, threads
+ * wait for a free buffer. */
 #define _GNU_SOURCE /* RTLD_NOLOAD, environ */
 #include "openblas.h"
 #include "blas_core.h"

@@ -1,5 +1,5 @@
-/* product.c -- beta self + alpha a b: the output, checks of dtypes and overlap, and the call of
- * gemm.c.  Source: aten/src/ATen/native/LinearAlgebra.cpp. */
+/* product.c -- products beta * self + alpha * a * b: the output, checks of dtypes and overlap, and
+ * the calls of gemm.c (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "product.h"
 #include "core/elements.h"
 

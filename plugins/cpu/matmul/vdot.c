@@ -1,4 +1,4 @@
-/* vdot.c -- dot, vdot: products of two vectors (aten/src/ATen/native/Blas.cpp). */
+/* vdot.c -- dot and vdot, products of two vectors (aten/src/ATen/native/Blas.cpp). */
 #include "product.h"
 
 /* What dot and vdot say of their arguments. */

@@ -1,8 +1,9 @@
 /* ctc_loss.c -- connectionist temporal classification: _ctc_loss and its gradient, after Graves et
  * al. 2006 (aten/src/ATen/native/LossCTC.cpp).
  *
- * Computed in double over packed copies; lengths and targets are copied and checked before anything
- * is written.  State s of a target is blank where s is even, and its label s / 2 where it is odd.
+ * The loss is computed in double from contiguous copies.  Lengths and targets are copied and
+ * checked before anything is written.  State s of a target is the blank if s is even, and the
+ * target's label with index s / 2 (rounded down) if s is odd.
  *
  * Operators: _ctc_loss, _ctc_loss_backward. */
 #include "lib/poll.h"

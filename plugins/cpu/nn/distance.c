@@ -1,6 +1,6 @@
-/* distance.c -- p-norm distances between rows: pdist, of one matrix, and cdist, of two batches of
- * them, with their gradients (aten/src/ATen/native/Distance.cpp).  Norms other than 0, 1, 2 and
- * infinity, and the gradients, are computed in double.
+/* distance.c -- p-norm distances between rows, of one matrix (pdist) or of two batches of matrices
+ * (cdist), and their gradients (aten/src/ATen/native/Distance.cpp).  The gradients, and norms other
+ * than 0, 1, 2 and infinity, are computed in double.
  *
  * Operators: _cdist_backward, _cdist_forward, _pdist_backward, _pdist_forward. */
 #include "distance.h"

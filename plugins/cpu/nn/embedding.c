@@ -1,5 +1,5 @@
-/* embedding.c -- the gradient of an embedding, and rows kept within a norm
- * (aten/src/ATen/native/Embedding.cpp).
+/* embedding.c -- the gradient of an embedding, and embedding_renorm_, which scales rows so that no
+ * row exceeds a norm (aten/src/ATen/native/Embedding.cpp).
  *
  * Operators: embedding_dense_backward, embedding_renorm. */
 #include "core/elements.h"

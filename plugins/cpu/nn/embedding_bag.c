@@ -1,7 +1,7 @@
-/* embedding_bag.c -- sums, means and maxima of rows of a table, bag by bag
+/* embedding_bag.c -- sums, means and maxima of the table's rows in each bag
  * (aten/src/ATen/native/EmbeddingBag.cpp).
  *
- * Rows are converted to doubles and back; indices and offsets are copied and checked before they
+ * Rows are converted to double and back.  Indices and offsets are copied and checked before they
  * are used.
  *
  * Operators: _embedding_bag, _embedding_bag_forward_only. */

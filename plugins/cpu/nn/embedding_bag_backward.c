@@ -1,4 +1,4 @@
-/* embedding_bag_backward.c -- the gradients of embedding_bag by the table and by the weights of
+/* embedding_bag_backward.c -- the gradients of embedding_bag by the table and by the weights of the
  * samples (aten/src/ATen/native/EmbeddingBag.cpp).
  *
  * Operators: _embedding_bag_dense_backward, _embedding_bag_per_sample_weights_backward. */

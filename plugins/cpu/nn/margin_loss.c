@@ -1,7 +1,8 @@
-/* margin_loss.c -- losses of margins between classes: multi_margin_loss and multilabel_margin_loss,
- * with their gradients (aten/src/ATen/native/LossMultiMargin.cpp, LossMultiLabelMargin.cpp).
+/* margin_loss.c -- multi_margin_loss and multilabel_margin_loss, losses of margins between classes,
+ * and their gradients (aten/src/ATen/native/LossMultiMargin.cpp, LossMultiLabelMargin.cpp).
  *
- * Computed in double over packed copies; targets are copied and checked before anything is written.
+ * The losses are computed in double from contiguous copies.  Targets are copied and checked before
+ * anything is written.
  *
  * Operators: multi_margin_loss, multi_margin_loss_backward, multilabel_margin_loss_backward,
  * multilabel_margin_loss_forward. */

@@ -1,9 +1,9 @@
-/* nll_loss.c -- negative log likelihood: nll_loss and nll_loss2d with their gradients
+/* nll_loss.c -- nll_loss and nll_loss2d, negative log likelihood losses, and their gradients
  * (aten/src/ATen/native/LossNLL.cpp, LossNLL2d.cpp).
  *
- * Both are one loss over an input of [rows, classes, inner]: a vector is one row, a matrix has an
- * inner of 1, images have their pixels there.  Targets are copied and checked before anything is
- * written.
+ * Both are one loss over an input [rows, classes, inner]: a vector is one row, a matrix has an
+ * inner size of 1, and images have their pixels in the inner dimension.  Targets are copied and
+ * checked before anything is written.
  *
  * Operators: nll_loss2d_backward, nll_loss2d_forward, nll_loss_backward, nll_loss_forward. */
 #include "core/dense.h"

@@ -1,7 +1,8 @@
-/* batch_norm.c -- batch normalisation and its gradient (aten/src/ATen/native/Normalization.cpp).
+/* batch_norm.c -- batch normalisation (aten/src/ATen/native/Normalization.cpp).
  *
- * An input [N, C, ...] is either N * C planes, or where the channels lie innermost a matrix of C
- * columns; it is gone over as it lies.  Statistics are doubles; bfloat16 is computed as float32.
+ * An input [N, C, ...] is read as N * C planes or, if the channels are innermost, as a matrix with
+ * C columns; it is not copied.  Statistics are computed in double; bfloat16 is computed as
+ * float32.
  *
  * Operators: batch_norm_update_stats, native_batch_norm. */
 #include "batch_norm.h"

@@ -1,8 +1,8 @@
 /* layer_group_norm.c -- layer and group normalisation and their gradients
- * (aten/src/ATen/native/layer_norm.cpp, group_norm.cpp): a row, or a group of planes, is normalised
- * by its own mean and variance.
+ * (aten/src/ATen/native/layer_norm.cpp, group_norm.cpp).
  *
- * bfloat16 is computed as float32.
+ * Each row, or each group of planes, is normalised by its own mean and variance.  bfloat16 is
+ * computed as float32.
  *
  * Operators: native_group_norm, native_group_norm_backward, native_layer_norm,
  * native_layer_norm_backward. */

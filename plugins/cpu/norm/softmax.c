@@ -1,5 +1,5 @@
-/* softmax.c -- _softmax, _log_softmax and their gradients over one dimension
- * (aten/src/ATen/native/SoftMax.cpp).  Tensors are packed as [outer, length, inner]; bfloat16 is
+/* softmax.c -- _softmax, _log_softmax and their gradients along one dimension
+ * (aten/src/ATen/native/SoftMax.cpp).  Tensors are contiguous [outer, length, inner]; bfloat16 is
  * computed as float32.
  *
  * Operators: _log_softmax, _log_softmax_backward_data, _softmax, _softmax_backward_data. */

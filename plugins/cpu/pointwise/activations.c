@@ -1,5 +1,5 @@
-/* activations.c -- activations that are more than one expression: parts of their input, or two
- * results (aten/src/ATen/native/Activation.cpp, GatedLinearUnit.cpp).
+/* activations.c -- activations that are not one expression of an element: they split their input,
+ * or return two results (aten/src/ATen/native/Activation.cpp, GatedLinearUnit.cpp).
  *
  * Operators: glu, glu_backward, log_sigmoid_forward, mish_backward, prelu. */
 #include "core/dense.h"

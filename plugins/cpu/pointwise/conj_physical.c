@@ -1,4 +1,5 @@
-/* conj_physical.c -- conj_physical (aten/src/ATen/native/UnaryOps.cpp). */
+/* conj_physical.c -- conj_physical, a copy of conjugated elements
+ * (aten/src/ATen/native/UnaryOps.cpp). */
 #include "lib/dims.h"
 
 /* aten::conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!) */

@@ -1,9 +1,9 @@
-/* fake_quant.c -- fake quantization: numbers rounded as if they had been quantized and brought back
+/* fake_quant.c -- fake quantization: elements are quantized and dequantized again
  * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
  *
- * With one scale and zero point for all, or one for each place of a dimension: operands that
- * broadcast, scales of float32 and zero points of float64.  float32 and float64 are rounded in
- * their own width, as in PyTorch.
+ * Scale and zero point are one number each, or one per index of a dimension.  They are operands
+ * that broadcast: scales in float32, zero points in float64.  float32 and float64 elements are
+ * rounded in their own dtype, as in PyTorch.
  *
  * Operators: fake_quantize_per_channel_affine_cachemask,
  * fake_quantize_per_tensor_affine_cachemask,

@@ -1,5 +1,6 @@
-/* fake_quant_learnable.c -- fake quantization with scales and zero points that are learned
- * (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp, FakeQuantPerChannelAffine.cpp).
+/* fake_quant_learnable.c -- fake quantization with learnable scales and zero points, and its
+ * gradients (aten/src/ATen/native/quantized/FakeQuantPerTensorAffine.cpp,
+ * FakeQuantPerChannelAffine.cpp).
  *
  * Operators: _fake_quantize_learnable_per_channel_affine,
  * _fake_quantize_learnable_per_channel_affine_backward,

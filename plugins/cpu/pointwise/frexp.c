@@ -1,4 +1,4 @@
-/* frexp.c -- frexp: numbers as mantissas of [0.5, 1) and exponents
+/* frexp.c -- frexp, which splits numbers into mantissas in [0.5, 1) and exponents
  * (aten/src/ATen/native/UnaryOps.cpp). */
 #include "core/dense.h"
 #include "core/elements.h"

@@ -1,4 +1,4 @@
-/* loss.c -- pointwise losses with their reduction, and their slopes
+/* loss.c -- pointwise losses with their reduction, and their gradients
  * (aten/src/ATen/native/Loss.cpp).
  *
  * Operators: binary_cross_entropy, binary_cross_entropy_backward, huber_loss, huber_loss_backward,

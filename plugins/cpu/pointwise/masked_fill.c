@@ -1,4 +1,4 @@
-/* masked_fill.c -- masked_fill_ by a number (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
+/* masked_fill.c -- masked_fill_ with a number (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "where.h"
 #include "core/elements.h"
 

@@ -1,4 +1,4 @@
-/* pointwise.c -- what a pointwise operator computes in, and with: types, loop, parameters. */
+/* pointwise.c -- the dtypes, the loop and the parameters of a call of a pointwise operator. */
 #include "pointwise.h"
 #include "core/dense.h"
 #include "core/elements.h"

@@ -1,4 +1,4 @@
-/* pointwise_check.c -- what operators refuse before anything is computed (`check` of
+/* pointwise_check.c -- checks of operators' arguments before anything is computed (`check` of
  * pointwise.yaml). */
 #include "core/dense.h"
 #include "core/elements.h"

@@ -1,9 +1,8 @@
-/* pointwise_run.c -- feeds operands to a loop that takes one type, and some of them packed ones
- * alone.
+/* pointwise_run.c -- runs a loop, which takes elements of one type, on the operands of an operator.
  *
- * Mostly the loop is given the operands as they lie.  Where they have another type in memory, or it
- * takes whole vectors, blocks of PW_BLOCK elements are converted to buffers and back; of short
- * rows, as many as fit a block at once. */
+ * Most loops read the operands directly.  If an operand has another dtype in memory, or the loop
+ * takes only contiguous elements, blocks of PW_BLOCK elements are converted to buffers and back.
+ * If rows are short, a block has several rows. */
 #include "pointwise_run.h"
 #include <dispatchd/iter.h>
 

@@ -1,4 +1,4 @@
-/* types.c -- the type that each dtype is computed in. */
+/* types.c -- the table of the types in which dtypes are computed. */
 #include "pointwise/loops/types.h"
 #include <dispatchd/plugin.h>
 

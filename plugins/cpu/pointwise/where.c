@@ -1,5 +1,5 @@
-/* where.c -- where (aten/src/ATen/native/TensorCompare.cpp).  Elements are copied by their size,
- * whatever their dtype. */
+/* where.c -- the operator where (aten/src/ATen/native/TensorCompare.cpp).  Elements of all dtypes
+ * are copied by their size in bytes. */
 #include "where.h"
 #include "core/elements.h"
 #include <dispatchd/iter.h>

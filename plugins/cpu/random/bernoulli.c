@@ -1,4 +1,4 @@
-/* bernoulli.c -- bernoulli, bernoulli_ (aten/src/ATen/native/Distributions.cpp). */
+/* bernoulli.c -- bernoulli and bernoulli_ (aten/src/ATen/native/Distributions.cpp). */
 #include "draw.h"
 #include "core/dense.h"
 #include "core/elements.h"

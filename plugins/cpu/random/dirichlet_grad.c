@@ -1,9 +1,10 @@
-/* dirichlet_grad.c -- _dirichlet_grad: how a number of a Dirichlet distribution changes with its
- * alpha, -(d cdf / d alpha) / pdf / (1 - x) of the beta distribution that it has by itself
+/* dirichlet_grad.c -- _dirichlet_grad, the derivative of a sample of a Dirichlet distribution by
+ * its alpha: -(d cdf / d alpha) / pdf / (1 - x) of the sample's own beta distribution
  * (aten/src/ATen/native/Distributions.h).
  *
- * As in PyTorch: Taylor series near 0 and 1, a saddle point expansion where both shapes are large
- * (Rice), else a rational function that was fitted.  In float64. */
+ * As in PyTorch, the method is a Taylor series near 0 and 1, a saddle point expansion if both
+ * shapes are large (Rice), and a fitted rational function elsewhere.  All are computed in
+ * float64. */
 #include "core/dense.h"
 #include "core/pack.h"
 #include "special/special.h"

@@ -1,5 +1,5 @@
-/* distribution_templates.c -- filling tensors with what is drawn, normal numbers, and their
- * distributions in place: uniform_, normal_, exponential_, cauchy_, log_normal_, geometric_
+/* distribution_templates.c -- filling tensors with random numbers, normal numbers, and the in-place
+ * operators uniform_, normal_, exponential_, cauchy_, log_normal_ and geometric_
  * (aten/src/ATen/native/DistributionTemplates.h).
  *
  * Operators: cauchy, exponential, geometric, log_normal, normal, uniform. */

@@ -1,11 +1,11 @@
-/* distributions.c -- numbers drawn for each element of a tensor: poisson, binomial,
- * _standard_gamma, _sample_dirichlet (aten/src/ATen/native/Distributions.cpp).
+/* distributions.c -- poisson, binomial, _standard_gamma and _sample_dirichlet, which draw a number
+ * per element of a tensor (aten/src/ATen/native/Distributions.cpp).
  *
  * The methods are PyTorch's: transformed rejection by Hoermann for Poisson and binomial numbers
  * ("The transformed rejection method for generating Poisson random variables", 1993; "The
- * generation of binomial random variates", 1993), Marsaglia and Tsang's for gamma ones ("A simple
- * method for generating gamma variables", 2000).  All of them compute in float64; constants that
- * are float32 there are so here. */
+ * generation of binomial random variates", 1993), and that of Marsaglia and Tsang for gamma numbers
+ * ("A simple method for generating gamma variables", 2000).  All are computed in float64; constants
+ * that are float32 in PyTorch are float32 here. */
 #include "draw.h"
 #include "core/pack.h"
 #include "core/dense.h"

@@ -1,4 +1,5 @@
-/* multinomial.c -- multinomial (aten/src/ATen/native/Distributions.cpp). */
+/* multinomial.c -- multinomial, which draws indices with given weights
+ * (aten/src/ATen/native/Distributions.cpp). */
 #include "draw.h"
 #include "core/pack.h"
 #include "core/dense.h"

@@ -1,4 +1,4 @@
-/* normal.c -- normal: normal numbers whose mean and deviation are tensors
+/* normal.c -- normal, which draws normal numbers whose means and deviations are tensors
  * (aten/src/ATen/native/Distributions.cpp). */
 #include "draw.h"
 #include "core/pack.h"

@@ -1,5 +1,6 @@
-/* normal_fill.c -- normal numbers of uniform ones, by steps of 16.  As in PyTorch every operation
- * of bfloat16 rounds to it, of float16 only those whose results have a name there. */
+/* normal_fill.c -- normal numbers computed from uniform numbers, 16 at a time.  As in PyTorch,
+ * every operation of bfloat16 rounds to bfloat16, and for float16 only those operations round whose
+ * results PyTorch stores in a variable. */
 #include "normal_fill.h"
 #include "core/dense.h"
 

@@ -1,4 +1,4 @@
-/* randperm.c -- random whole numbers: random_, randperm
+/* randperm.c -- random_ and randperm, random integers and permutations
  * (aten/src/ATen/native/DistributionTemplates.h). */
 #include "draw.h"
 #include "core/dense.h"

@@ -1,4 +1,4 @@
-/* rrelu_with_noise.c -- rrelu_with_noise (aten/src/ATen/native/Activation.cpp). */
+/* rrelu_with_noise.c -- the activation rrelu_with_noise (aten/src/ATen/native/Activation.cpp). */
 #include "draw.h"
 #include "core/pack.h"
 #include "core/dense.h"

@@ -1,8 +1,9 @@
-/* standard_gamma_grad.c -- _standard_gamma_grad: how a gamma number changes with its shape, -(d cdf
- * / d alpha) / pdf (aten/src/ATen/native/Distributions.h).
+/* standard_gamma_grad.c -- _standard_gamma_grad, the derivative of a gamma sample by its shape: -(d
+ * cdf / d alpha) / pdf (aten/src/ATen/native/Distributions.h).
  *
- * As in PyTorch: a Taylor series for small numbers, a saddle point expansion for large shapes
- * (Rice), else a rational function of two variables that was fitted.  In float64. */
+ * As in PyTorch, the method is a Taylor series for small numbers, a saddle point expansion for
+ * large shapes (Rice), and a fitted rational function of two variables elsewhere.  All are computed
+ * in float64. */
 #include "core/dense.h"
 #include "core/elements.h"
 #include "core/pack.h"

@@ -1,4 +1,4 @@
-/* cat.c -- tensors one behind the other. */
+/* cat.c -- concatenation of tensors: the operator cat (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/elements.h"
 
 enum { GRAIN_BYTES = 131072 }; /* that are worth a thread's time to copy */

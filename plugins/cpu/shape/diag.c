@@ -1,4 +1,4 @@
-/* diag.c -- diag: a matrix of a diagonal, or a diagonal of a matrix
+/* diag.c -- diag, which makes a matrix from a diagonal or returns the diagonal of a matrix
  * (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/elements.h"
 

@@ -1,4 +1,4 @@
-/* narrow_copy.c -- narrow_copy (aten/src/ATen/native/TensorShape.cpp). */
+/* narrow_copy.c -- narrow_copy, a copy of a slice (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/elements.h"
 
 /* aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor */

@@ -1,4 +1,4 @@
-/* pixel_shuffle.c -- pixel_shuffle, pixel_unshuffle (aten/src/ATen/native/PixelShuffle.cpp). */
+/* pixel_shuffle.c -- pixel_shuffle and pixel_unshuffle (aten/src/ATen/native/PixelShuffle.cpp). */
 #include "core/elements.h"
 
 /* Between `wide` [*, c r r, h, w] and `fine` [*, c, h r, w r], both as [*, c, r, r, h, w]; to_fine

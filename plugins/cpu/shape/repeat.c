@@ -1,4 +1,4 @@
-/* repeat.c -- repeat_interleave (aten/src/ATen/native/Repeat.cpp). */
+/* repeat.c -- repeat_interleave for a tensor of repeats (aten/src/ATen/native/Repeat.cpp). */
 #include "core/elements.h"
 
 /* The sum of repeats [n], none of them negative. */

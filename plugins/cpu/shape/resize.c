@@ -1,5 +1,5 @@
-/* resize.c -- resize_, set_: a tensor's own sizes and storage (aten/src/ATen/native/Resize.cpp,
- * TensorShape.cpp).
+/* resize.c -- resize_ and set_, which change a tensor's sizes or storage
+ * (aten/src/ATen/native/Resize.cpp, TensorShape.cpp).
  *
  * Operators: resize, set. */
 #include "lib/dims.h"

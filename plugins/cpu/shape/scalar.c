@@ -1,4 +1,4 @@
-/* scalar.c -- _local_scalar_dense: the one element of a tensor as a Scalar
+/* scalar.c -- _local_scalar_dense, which returns the one element of a tensor as a Scalar
  * (aten/src/ATen/native/Scalar.cpp). */
 #include "lib/dims.h"
 #include <string.h>

@@ -1,4 +1,4 @@
-/* tensor_transformations.c -- flip, roll (aten/src/ATen/native/TensorTransformations.cpp). */
+/* tensor_transformations.c -- flip and roll (aten/src/ATen/native/TensorTransformations.cpp). */
 #include "core/elements.h"
 
 typedef struct flip_job {

@@ -1,4 +1,4 @@
-/* triangular_ops.c -- tril, triu (aten/src/ATen/native/TriangularOps.cpp). */
+/* triangular_ops.c -- tril and triu (aten/src/ATen/native/TriangularOps.cpp). */
 #include "core/elements.h"
 
 typedef struct triangle {

@@ -1,5 +1,5 @@
-/* unfold_backward.c -- unfold_backward: overlapping windows added where they lie
- * (aten/src/ATen/native/UnfoldBackward.h). */
+/* unfold_backward.c -- unfold_backward, which adds overlapping windows to the elements from which
+ * they were read (aten/src/ATen/native/UnfoldBackward.h). */
 #include "lib/dims.h"
 
 /* Windows first, first + by, first + 2 by ... of grad are added to those of unfolded, which do not

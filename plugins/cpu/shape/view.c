@@ -1,4 +1,4 @@
-/* view.c -- the views that PyTorch registers for each backend: view, as_strided, unfold
+/* view.c -- the view operators that PyTorch registers for each backend
  * (aten/src/ATen/native/TensorShape.cpp).
  *
  * Operators: as_strided, _reshape_alias, unfold, view. */

@@ -1,4 +1,5 @@
-/* view_dtype.c -- the same bytes as another dtype: view_as_real, view_as_complex, view.dtype. */
+/* view_dtype.c -- views of the same bytes as another dtype: view_as_real, view_as_complex,
+ * view.dtype. */
 #include "lib/dims.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* bucketization.c -- searchsorted and bucketize: where values belong among sorted ones
- * (aten/src/ATen/native/Bucketization.cpp).
+/* bucketization.c -- searchsorted and bucketize, which find the positions of values in sorted
+ * tensors (aten/src/ATen/native/Bucketization.cpp).
  *
- * Both sides are brought to their common dtype, and from there to int64, float32 or float64, which
- * hold every value of it. */
+ * Both operands are converted to their common dtype, and then to int64, float32 or float64, which
+ * can represent all its values. */
 #include "index/gather_scatter.h"
 
 /* Refuses what has no order. */

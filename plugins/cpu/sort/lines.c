@@ -1,5 +1,7 @@
-/* lines.c -- lines as records, several neighbouring ones at a time where a line's elements lie
- * apart, on several threads. */
+/* lines.c -- sorting and selection along the lines of a tensor, on several threads.
+ *
+ * The elements of a line are loaded as records of a key and an index.  If a line's elements are far
+ * apart in memory, several neighbouring lines are loaded together. */
 #include "lib/poll.h"
 #include "lines.h"
 #include "core/dense.h"

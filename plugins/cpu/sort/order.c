@@ -1,4 +1,4 @@
-/* order.c -- values in a dtype that is compared. */
+/* order.c -- conversion of values to a dtype in which they are compared (order.h). */
 #include "order.h"
 
 int order_widen(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)

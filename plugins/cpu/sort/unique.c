@@ -1,4 +1,4 @@
-/* unique.c -- which elements, or slices, of a tensor are there, and how often
+/* unique.c -- the distinct elements or slices of a tensor, and their counts
  * (aten/src/ATen/native/Unique.cpp).
  *
  * Operators: _unique, _unique2, unique_consecutive, unique_dim, unique_dim_consecutive. */

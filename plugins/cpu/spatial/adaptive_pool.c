@@ -1,4 +1,4 @@
-/* adaptive_pool.c -- adaptive and fractional pooling: windows that follow from the size of the
+/* adaptive_pool.c -- adaptive and fractional pooling, whose windows depend on the size of the
  * result (aten/src/ATen/native/{Adaptive,FractionalMax}*Pooling*.cpp).
  *
  * Operators: _adaptive_avg_pool2d, adaptive_avg_pool2d, _adaptive_avg_pool2d_backward,

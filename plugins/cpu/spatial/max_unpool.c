@@ -1,5 +1,5 @@
-/* max_unpool.c -- max_unpool2d and max_unpool3d: elements put at the places that indices name
- * (aten/src/ATen/native/MaxUnpooling.cpp). */
+/* max_unpool.c -- max_unpool2d and max_unpool3d, which write elements to the positions given by
+ * indices (aten/src/ATen/native/MaxUnpooling.cpp). */
 #include "pool.h"
 #include <string.h>
 

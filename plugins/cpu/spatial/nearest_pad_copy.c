@@ -1,5 +1,5 @@
-/* nearest_pad_copy.c -- results whose every element is one of the input's: nearest neighbours and
- * padding. */
+/* nearest_pad_copy.c -- operators whose results are copies of elements of the input: nearest
+ * neighbours and padding. */
 #include "core/elements.h"
 #include "window.h"
 

@@ -1,4 +1,4 @@
-/* pool_run.c -- windows over tensors (pool.h). */
+/* pool_run.c -- pooling over the windows of tensors (pool.h). */
 #include "pool.h"
 #include <string.h>
 

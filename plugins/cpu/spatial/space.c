@@ -1,4 +1,5 @@
-/* space.c -- packing tensors for kernels over windows, and giving out what they computed. */
+/* space.c -- contiguous copies of tensors for kernels over windows, and the outputs of these
+ * kernels. */
 #include "space.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* upsample.c -- resampling one to three dimensions, and its gradients: tables of places and weights
- * for each axis (aten/src/ATen/native/UpSample.h, cpu/UpSampleKernel.cpp).
+/* upsample.c -- resampling in one to three dimensions, and its gradients, with tables of indices
+ * and weights for each axis (aten/src/ATen/native/UpSample.h, cpu/UpSampleKernel.cpp).
  *
  * Operators: upsample_bicubic2d, _upsample_bicubic2d_aa, _upsample_bicubic2d_aa_backward,
  * upsample_bicubic2d_backward, upsample_bilinear2d, _upsample_bilinear2d_aa,

@@ -1,5 +1,5 @@
-/* upsample_taps.c -- the tables of resampling: loops/taps.h in float32 and float64, and nearest
- * neighbours. */
+/* upsample_taps.c -- the tables of resampling: loops/taps.h compiled for float32 and float64, and
+ * tables for nearest neighbours. */
 #include "upsample.h"
 
 #define US_PASTE_(name, end) us_##name##_##end

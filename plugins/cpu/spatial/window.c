@@ -1,4 +1,4 @@
-/* window.c -- the walk over the rows of a result whose elements are sums or maxima over windows
+/* window.c -- the loop over the rows of a result whose elements are sums or maxima over windows
  * (window.h). */
 #include "window.h"
 

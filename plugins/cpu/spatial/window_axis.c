@@ -1,5 +1,5 @@
-/* window_axis.c -- axes of windows and of taps: made, sealed, and turned around for gradients
- * (window.h). */
+/* window_axis.c -- axes of windows and of taps: how they are made, completed, and transposed for
+ * gradients (window.h). */
 #include "window.h"
 #include <string.h>
 

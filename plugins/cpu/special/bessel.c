@@ -1,5 +1,5 @@
-/* bessel.c -- Bessel functions that oscillate.  The coefficients are those of Cephes (S.
- * Moshier). */
+/* bessel.c -- the Bessel functions of the first and second kind.  The coefficients are those of
+ * Cephes (S. Moshier). */
 #include "special.h"
 #include <math.h>
 

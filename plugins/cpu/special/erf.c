@@ -1,4 +1,4 @@
-/* erf.c -- the error function's kin. */
+/* erf.c -- functions related to the error function. */
 #include "special.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* gamma.c -- the gamma function's kin. */
+/* gamma.c -- functions related to the gamma function. */
 #include "special.h"
 #include <float.h>
 #include <math.h>

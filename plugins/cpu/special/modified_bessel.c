@@ -1,5 +1,5 @@
-/* modified_bessel.c -- modified Bessel functions and Airy's.  The coefficients are those of Cephes
- * (S. Moshier). */
+/* modified_bessel.c -- modified Bessel functions, and the Airy function.  The coefficients are
+ * those of Cephes (S. Moshier). */
 #include "special.h"
 #include <math.h>
 

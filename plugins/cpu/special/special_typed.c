@@ -1,4 +1,4 @@
-/* special_typed.c -- special functions for float and for double. */
+/* special_typed.c -- the special functions compiled for float and for double. */
 #include "special.h"
 #include <math.h>
 

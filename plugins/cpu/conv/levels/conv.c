@@ -1,5 +1,5 @@
-/* conv.c -- what a convolution does with registers: tiles of sums, runs of columns, and elements to
- * and from the class that sums are kept in; once for each vector level. */
+/* conv.c -- the vectorized loops of convolutions, compiled for each vector level: tiles of sums,
+ * runs of columns, and conversions between the dtype in memory and the dtype of the sums. */
 #include "conv/conv_loops.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* fft.c -- passes of Fourier transforms: loops/fft_*.h for float and double. */
+/* fft.c -- the passes of Fourier transforms: loops/fft_*.h compiled for float and double. */
 #include "lib/poll.h"
 #include "fft/fft.h"
 #include <string.h>

@@ -1,9 +1,10 @@
-/* gemm.c -- what a product does with registers: tiles, panels, and matrices times vectors, of every
- * class and dtype, once for each vector level.
+/* gemm.c -- the vectorized loops of matrix products, compiled for each vector level: tiles, panels,
+ * and matrices times vectors, for all classes and dtypes.
  *
- * A tile is `ROWS` rows of two vectors: so many sums as there are registers for, beside two vectors
- * of B and one number of A.  A panel has for each of the k steps a tile's lines side by side; a
- * complex one has first the real parts and then the imaginary ones. */
+ * A tile is `ROWS` rows of two vectors of sums.  `ROWS` is chosen so that the sums, two vectors of
+ * B and one number of A fit in the registers.  A panel has, for each of the k steps, the elements
+ * of a tile's rows (or columns) side by side.  A complex panel has first the real parts and then
+ * the imaginary parts. */
 #include "matmul/gemm.h"
 #include <string.h>
 #ifdef __AVX512F__

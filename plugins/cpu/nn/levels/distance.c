@@ -1,4 +1,4 @@
-/* distance.c -- distances between rows: loops/distance.h for float32 and float64. */
+/* distance.c -- distances between rows: loops/distance.h compiled for float32 and float64. */
 #include "lib/poll.h"
 #include "nn/distance.h"
 #include <math.h>

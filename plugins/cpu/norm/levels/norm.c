@@ -1,4 +1,4 @@
-/* norm.c -- normalisation and its gradients: loops/norm.h for float32 and float64. */
+/* norm.c -- normalisation and its gradients: loops/norm.h compiled for float32 and float64. */
 #include "lib/poll.h"
 #include "norm/norm.h"
 #include "lib/math.h"

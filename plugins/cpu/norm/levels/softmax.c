@@ -1,4 +1,4 @@
-/* softmax.c -- softmax, log_softmax and their gradients: loops/softmax.h for float32 and
+/* softmax.c -- softmax, log_softmax and their gradients: loops/softmax.h compiled for float32 and
  * float64. */
 #include "lib/poll.h"
 #include "norm/softmax.h"

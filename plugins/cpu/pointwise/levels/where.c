@@ -1,5 +1,6 @@
-/* where.c -- one of two elements, as a byte says: both are read, so that nothing branches.  Where
- * one byte is broadcast over a row, the row is copied. */
+/* where.c -- the loops of the operator where, which selects one of two elements by a byte.  Both
+ * elements are read, so that there is no branch.  If one byte is broadcast over a row, the whole
+ * row is copied. */
 #include "pointwise/where.h"
 #include "core/elements.h"
 #include <dispatchd/iter.h>

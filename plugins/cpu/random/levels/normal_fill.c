@@ -1,5 +1,5 @@
-/* normal_fill.c -- float32 and float64 numbers in [0, 1), by 16, become normal ones: Box and
- * Muller's method. */
+/* normal_fill.c -- the conversion of uniform numbers in [0, 1) to normal numbers, 16 at a time, by
+ * Box and Muller's method, in float32 and float64. */
 #include "random/normal_fill.h"
 #include "lib/math.h"
 #include <math.h>

@@ -1,4 +1,5 @@
-/* grid_sampler.c -- sampling at points: loops/grid.h for float32 and float64. */
+/* grid_sampler.c -- sampling at given points: loops/grid_sampler.h compiled for float32 and
+ * float64. */
 #include "spatial/grid_sampler.h"
 #include <math.h>
 #include <string.h>

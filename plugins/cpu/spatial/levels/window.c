@@ -1,4 +1,5 @@
-/* window.c -- sums and maxima over windows: loops/window_*.h for float32, float64 and int64. */
+/* window.c -- sums and maxima over windows: loops/window_*.h compiled for float32, float64 and
+ * int64. */
 #include "spatial/window.h"
 #include <string.h>
 
