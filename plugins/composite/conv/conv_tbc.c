@@ -7,13 +7,13 @@
 /* -- conv_tbc: for each place in the kernel a product of a slab of the input with a slab of the
  * output -- */
 
-/* What place k of the kernel has to do with: `n` steps of time, from `in` of the input and `out` of
- * the output. */
+/* The time steps that element `k` of the kernel connects: `n` steps, from step `in` of the input
+ * and step `out` of the output on. */
 typedef struct slab {
     int64_t in, out, n;
 } slab;
 
-/* times, and batch * channels of what is multiplied */
+/* operands of a convolution; times and channels are sizes of the dimensions T, C and O */
 typedef struct tbc {
     dp_tensor *input, *weight; /* [T, B, C], [K, C, O] */
     int64_t in_time, out_time, batch, in_channels, out_channels, kernel, pad;

@@ -35,7 +35,8 @@ static int convolve(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tensor 
  * a = conv(xr, wr, br), b = conv(xi, wi), c = conv(xr + xi, wr + wi, br + bi): (a - b) + i (c - a -
  * b) */
 
-/* Of a complex t the real part, the imaginary one and their sum. */
+/* Set `parts` to the real part, the imaginary part and the sum of both parts of the complex tensor
+ * `t`. */
 static int take_parts(dp_ctx *ctx, temps *s, dp_tensor *t, dp_tensor *parts[3])
 {
     dp_tensor *real;
@@ -230,8 +231,8 @@ static int check_same(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tenso
     return 0;
 }
 
-/* As much padding on both sides as can be, and an input with a line of zeros behind it where an odd
- * number is wanted. */
+/* Run a convolution with padding "same".  Both sides get the same padding; if the total padding is
+ * odd, a line of zeros is appended to the input. */
 static int convolve_same(dp_ctx *ctx, settings *s, dp_tensor *input, dp_tensor *weight,
                          dp_tensor *bias, dp_tensor **out)
 {

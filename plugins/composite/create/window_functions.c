@@ -32,7 +32,7 @@ static dp_tensor *narrow(chain *c, dp_tensor *t, int64_t dim, int64_t start, int
 
 /* -- windows -- */
 
-/* What a window's name says; alpha and beta are those of the cosine's. */
+/* A kind of window.  `alpha` and `beta` are the coefficients of a cosine window. */
 typedef struct window {
     const char *name;
     dp_tensor *(*shape)(chain *c, const struct window *w, dp_tensor *steps, int64_t n);

@@ -7,7 +7,7 @@
 #include "core/composite.h"
 #include <string.h>
 
-/* What an operator makes of what. */
+/* Types of the input and the output of a transform. */
 typedef enum fft_kind {
     AS_GIVEN,     /* complex numbers of complex ones; all of those of real ones */
     FROM_COMPLEX, /* real numbers are made complex ones first */

@@ -1,7 +1,7 @@
 /* stft.c -- short-time Fourier transforms: stft, istft (aten/src/ATen/native/SpectralOps.cpp). */
 #include "core/chain.h"
 
-/* What both take. */
+/* arguments of stft and istft */
 typedef struct stft {
     chain c;
     int64_t n_fft, hop, win_length;
@@ -256,7 +256,8 @@ static void check_envelope(stft *s, dp_tensor *envelope)
         chain_fail(c, DP_ERUNTIME, "istft: window overlap add min: 1");
 }
 
-/* Of t [channels, frames, n_fft]: added, divided by what the windows add up to, and cut. */
+/* Overlap and add the frames `t` [channels, frames, n_fft], divide by the sum of the squared
+ * windows, and cut the result to its length. */
 static dp_tensor *joined(stft *s, dp_tensor *t, int64_t n_frames, bool center,
                          const int64_t *length)
 {

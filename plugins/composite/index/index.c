@@ -47,7 +47,8 @@ static int broadcast_except(dp_ctx *ctx, dp_tensor *t, dp_tensor *other, int64_t
     return dp_invoke(ctx, "aten::expand", "Tli>T", t, wide, (size_t)x.ndim, out);
 }
 
-/* Of self and indices what gather takes, owned, and its dim.  Source: _take_along_dim_helper. */
+/* Set `ins`, owned, to the broadcast self and indices that gather takes, and *dim to its dimension.
+ * Source: _take_along_dim_helper. */
 static int prepare_take(dp_ctx *ctx, dp_tensor *self, dp_tensor *indices, const int64_t *given,
                         dp_tensor *ins[2], int64_t *dim)
 {

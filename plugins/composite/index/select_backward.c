@@ -7,7 +7,7 @@
  * value_selecting_reduction_backward. */
 #include "core/chain.h"
 
-/* What of the zeros gets the gradient: a view, of the call that made it. */
+/* A gradient in preparation: `zeros` is the result.  end() copies the gradient to a view of it. */
 typedef struct backward {
     chain c;
     dp_tensor *zeros;

@@ -106,9 +106,10 @@ static bool has(const dp_value *name, const char *part)
     return strstr(name->u.s, part) != NULL;
 }
 
-/* What a positive `info` means, by what the operator's name has in it. */
+/* Error messages for a positive `info`, chosen by a part of the operator's name. */
 static const struct {
-    const char *part, *before, *after; /* what stands around info; after NULL: it is not told */
+    /* text before and after the value of info; `after` NULL: the value is not printed */
+    const char *part, *before, *after;
 } meanings[] = {
     {"inv", ": The diagonal element ",
      " is zero, the inversion could not be completed because the input matrix is singular."},

@@ -59,8 +59,8 @@ static dp_tensor *choose(chain *c, dp_tensor *condition, dp_tensor *yes, dp_tens
     return c->rc == 0 ? chain_keep(c, made) : NULL;
 }
 
-/* What is not given: atol 0, and rtol that of the dtype, or 0 where atol is more.
- * Source: get_atol_rtol */
+/* Set the tolerances that are not given: atol is 0; rtol is the default of the dtype, or 0 for
+ * matrices whose atol is positive.  Source: get_atol_rtol. */
 static void complete(chain *c, const dp_view *a, tolerances *t, const char *name)
 {
     dp_tensor *atol = t->atol;

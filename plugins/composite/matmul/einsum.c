@@ -182,7 +182,8 @@ static dp_tensor *contract(einsum_equation *e, chain *c, dp_tensor *x, dp_tensor
 
 /* -- all operands -- */
 
-/* What is contracted next: the first two, or what the path says. */
+/* Set *i and *j to the next pair of operands to contract: the first two operands, or the pair in
+ * `path`. */
 static int next_pair(einsum_equation *e, const dp_value *path, size_t step, size_t n, size_t *i,
                      size_t *j)
 {

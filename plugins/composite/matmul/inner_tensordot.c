@@ -83,7 +83,8 @@ static int contract(dp_ctx *ctx, side *a, side *b, size_t n, temps *made_a, temp
     return rc;
 }
 
-/* As a matrix with the contracted dimensions last, or first; the other sizes are added to out. */
+/* Reshape a side to a matrix with the contracted dimensions last or first, and append the sizes of
+ * its other dimensions to `sizes`. */
 static int as_matrix(dp_ctx *ctx, side *s, size_t n, bool contracted_last, int64_t k,
                      int64_t *sizes, int *n_sizes, dp_tensor **out)
 {

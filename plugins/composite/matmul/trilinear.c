@@ -39,7 +39,7 @@ static int permuted(dp_ctx *ctx, dp_tensor *t, const int64_t *order, int ndim,
     return rc;
 }
 
-/* As one bmm of [batch, left, summed] and [batch, summed, right]. */
+/* Multiply both sides with one bmm of [batch, left, summed] and [batch, summed, right]. */
 static int multiply(dp_ctx *ctx, dp_tensor *const sides[2], const int *kinds, int ndim,
                     const int64_t *sizes, dp_tensor **out)
 {

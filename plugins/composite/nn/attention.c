@@ -81,7 +81,8 @@ static int masked_softmax_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *outp
 #define QKV      dp_tensor *q, dp_tensor *k, dp_tensor *v
 #define SDP_ARGS QKV, dp_tensor *mask, double dropout, bool need_weights, bool causal
 
-/* What is added to the scores: 0 where a bool mask is true, else -inf; any other mask as it is. */
+/* Return the mask that is added to the scores: for a bool mask, 0 where it is true and -inf
+ * elsewhere; any other mask is returned as it is. */
 static dp_tensor *added_mask(chain *c, dp_tensor *mask, dp_dtype dtype)
 {
     const int64_t of = dtype;

@@ -97,7 +97,8 @@ static dp_tensor *nll_of(const entropy *e, dp_tensor *log)
                  e->ignored);
 }
 
-/* What a mean divides by: the weights of the targets that are not ignored, or their number. */
+/* Return the divisor of the mean: the sum of the weights of the targets that are not ignored, or
+ * the number of these targets. */
 static dp_tensor *divisor(const entropy *e, dp_tensor *ignore)
 {
     chain *c = e->c;

@@ -1,7 +1,8 @@
 /* ctc_loss.c -- ctc_loss, which calls _ctc_loss (aten/src/ATen/native/LossCTC.cpp). */
 #include "core/chain.h"
 
-/* Of the losses of a batch what `reduction` asks for.  lengths: of the targets, as a tensor. */
+/* Reduce the losses of a batch as `reduction` says.  `lengths` is a tensor of the targets' lengths,
+ * by which each loss is divided before the mean. */
 static dp_tensor *reduced(chain *c, dp_tensor *loss, dp_tensor *lengths, bool batched,
                           int64_t reduction, bool zero_infinity)
 {

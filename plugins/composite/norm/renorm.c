@@ -19,7 +19,8 @@ static int check(dp_ctx *ctx, dp_value p, int64_t *dim, dp_value most, int ndim)
     return wrap_dim(ctx, dim, ndim);
 }
 
-/* What each slice is multiplied by: most / (norm + 1e-7) if its norm is more than that, else 1. */
+/* Return the factor of each slice: most / (norm + 1e-7) if the norm of the slice exceeds `most`,
+ * else 1. */
 static dp_tensor *factors(chain *c, dp_tensor *self, dp_value p, int64_t dim, dp_value most)
 {
     int64_t dims[DP_DIM_MAX], wide = DP_FLOAT32;

@@ -36,7 +36,8 @@ static double fit_scale(float *min, float *max, int32_t least, int32_t most)
     return SMALL_SCALE;
 }
 
-/* What brings [min, max], and 0, to the integers [least, most]; symmetric: 0 to their middle.
+/* Choose the scale and the zero point that map the range [min, max], extended to contain 0, to the
+ * integers [least, most].  `symmetric`: 0 is mapped to their middle.
  * Source: quant_utils::ChooseQuantizationParams. */
 static int choose(dp_ctx *ctx, float min, float max, int32_t least, int32_t most, bool symmetric,
                   qparams *out)

@@ -164,7 +164,8 @@ SPLIT_ALONG(dsplit, 3)
 
 /* -- pieces that are no views -- */
 
-/* What a list of views shows, each with a version of its own; takes the views. */
+/* Replace a list of views by tensors on the same memory that are not views: each has a version
+ * counter of its own.  The references to the views are released. */
 static int unmark(dp_ctx *ctx, dp_value *views)
 {
     list l = list_of(ctx, views->len);

@@ -216,13 +216,14 @@ static int copy_window(dp_ctx *ctx, dp_tensor *dst, const int64_t *to, dp_tensor
 
 /* -- padding -- */
 
-/* What a padding does to a tensor, by dimension. */
+/* effects of a padding, per dimension */
 typedef struct padding {
-    int64_t sizes[DP_DIM_MAX];                /* of the result */
-    int64_t from[DP_DIM_MAX], to[DP_DIM_MAX]; /* where the copied part begins, here and there */
-    int64_t kept[DP_DIM_MAX];                 /* its sizes */
-    bool grows;                               /* some side is padded */
-    bool ends;                                /* some dimension that is cut has no elements left */
+    int64_t sizes[DP_DIM_MAX]; /* size of the result */
+    /* first index of the copied part, in self and in the result */
+    int64_t from[DP_DIM_MAX], to[DP_DIM_MAX];
+    int64_t kept[DP_DIM_MAX]; /* size of the copied part */
+    bool grows;               /* some side is padded */
+    bool ends;                /* some dimension that is cut has no elements left */
 } padding;
 
 static int pad_dim(dp_ctx *ctx, padding *p, int d, int64_t size, int64_t before, int64_t after)

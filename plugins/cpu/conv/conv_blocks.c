@@ -264,7 +264,7 @@ static int64_t count_blocks(const conv_walk *w)
            w->op.groups;
 }
 
-/* What the busiest of some threads would have to do, over a fair share. */
+/* Return the work of the busiest of `threads` threads divided by an equal share; 1 is the best. */
 static double find_load(const conv_walk *w, int threads)
 {
     double load[THREADS] = {0}, most = 0;

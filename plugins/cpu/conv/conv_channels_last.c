@@ -70,7 +70,7 @@ static int64_t panel_lanes(const pixels *p, int64_t panel)
     return least(p->w->op.out_channels - panel * p->width, p->width);
 }
 
-/* The same in whole vectors. */
+/* Return panel_lanes(), rounded up to whole vectors. */
 static int64_t panel_width(const pixels *p, int64_t panel)
 {
     int64_t vector = p->w->loops.class->lanes / CONV_VECTORS;

@@ -153,7 +153,7 @@ static int find_output(dp_ctx *ctx, conv_plan *p)
                    cross_text(span + first, p->dims, want, sizeof(want)));
 }
 
-/* Of a transposed one: s.in is the output, s.out the input. */
+/* Find the sizes of a transposed convolution: s.in is the output, s.out the input. */
 static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
 {
     conv_shape *s = &p->s;
@@ -216,7 +216,7 @@ static int check_type(dp_ctx *ctx, const dp_view *x, const char *what, dp_dtype 
                    dense_type_name(x->dtype), what, dense_type_name(dtype));
 }
 
-/* What only a convolution that has something to compute is asked for. */
+/* Check arguments as PyTorch does only for a convolution with elements to compute. */
 static int check_contents(dp_ctx *ctx, const dp_view *x, const dp_view *w, dp_tensor *bias,
                           const conv_plan *p, const char *xs, const char *ws)
 {

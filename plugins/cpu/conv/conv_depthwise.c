@@ -102,13 +102,13 @@ bool conv_is_pixelwise(const conv_walk *w)
            w->packed.k <= TAPS;
 }
 
-/* What a result's taps meet, as far as there is something. */
+/* The weights and the input elements of the taps of one result that are inside the input. */
 typedef struct met {
     int64_t n;
     const void *w[TAPS], *from[TAPS];
 } met;
 
-/* Is tap t of result q inside?  *at: where. */
+/* Test whether tap `t` of result `q` is inside the input, and set *at to its position. */
 static bool meets(const conv_axis *a, int64_t q, int64_t t, int64_t *at)
 {
     *at = q * a->step + a->off[t];
@@ -244,8 +244,7 @@ static void put_dots(const dots *d)
         }
 }
 
-/* What planes of both sides have in common; those of y have one tap, which meets each result
- * itself. */
+/* Return the planes of one side.  The planes of y have one tap, which reads each result itself. */
 static conv_planes planes_of(const dots *d, const conv_side *from)
 {
     static int64_t none;

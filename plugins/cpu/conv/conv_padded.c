@@ -18,13 +18,13 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What is copied along an axis, of one of its pieces: n elements from `src` on, `step` apart, to
+/* One piece of a copy along an axis: `n` elements, from `src` on and `step` apart, are copied to
  * `at`. */
 typedef struct piece {
     int64_t at, src, n, step;
 } piece;
 
-/* `first`: the result that is number 0. */
+/* `first`: the result with index 0 */
 static piece nth_piece(const conv_axis *a, int64_t t, int64_t first)
 {
     int64_t off = (a->by_tap ? a->off[t] : a->low + t) + first * a->step;
@@ -35,8 +35,8 @@ static piece nth_piece(const conv_axis *a, int64_t t, int64_t first)
     return (piece){t * a->piece + q, q * step + off, end > q ? end - q : 0, step};
 }
 
-/* What is copied, and in which pieces; apart: results need not be side by side.  DP_ERESOURCE:
- * numbers too large to be added. */
+/* Choose the elements that are copied along axis `a`, and the pieces in which they are copied.
+ * `apart`: results need not be contiguous.  DP_ERESOURCE: an index overflows. */
 static int choose_extent(dp_ctx *ctx, conv_axis *a, bool apart)
 {
     int64_t high = 0, all, last;
@@ -89,8 +89,8 @@ static void lend(conv_planes *p)
     }
 }
 
-/* So many bytes or more: an odd number of cache lines, so that channels are not all in one part of
- * a cache. */
+/* Round `bytes` up to an odd number of cache lines, so that channels are not all mapped to the same
+ * sets of the cache. */
 static int64_t odd_lines(int64_t bytes)
 {
     enum { LINE = 64 };

@@ -45,7 +45,7 @@ static int run_walk(dp_ctx *ctx, conv_walk *w)
     return rc;
 }
 
-/* What walks of a dtype have in common. */
+/* Return a walk with the members that depend only on the dtype and the shape. */
 static conv_walk walk_of(dp_dtype dtype, const conv_shape *s, const conv_side *from,
                          const conv_side *to, int64_t in_channels, int64_t out_channels)
 {

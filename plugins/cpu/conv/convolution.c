@@ -187,7 +187,7 @@ static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tens
 
 /* -- gradients -- */
 
-/* Of input, or of weight. */
+/* Make the gradient of the input, if `of_input`, or that of the weight. */
 static int make_grad(dp_ctx *ctx, const conv_plan *p, dp_tensor *input, dp_tensor *weight,
                      bool of_input, dp_tensor **out)
 {

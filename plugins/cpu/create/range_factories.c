@@ -81,7 +81,8 @@ static void fill_doubles(const void *range, int64_t begin, int64_t n, void *out)
         ((double *)out)[i] = r->from + (first + i) * r->by;
 }
 
-/* As long as the range, whatever its shape is; else it becomes one of 1 dimension. */
+/* Resize `dst` to one dimension of `count` elements, unless it already has that number of
+ * elements. */
 static int fit_range(dp_ctx *ctx, int64_t count, dp_tensor *dst)
 {
     char shape[DP_SHAPE_TEXT];

@@ -230,7 +230,7 @@ static int run_axis(dp_ctx *ctx, axis_job *j, const dp_view *in, const dp_view *
 
 /* -- several dimensions -- */
 
-/* What an operator was asked for. */
+/* arguments of a call */
 typedef struct fft_call {
     fft_kind kind;
     bool inverse;

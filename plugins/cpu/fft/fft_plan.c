@@ -18,7 +18,7 @@ enum {
     TABLES_MAX = FFT_PASSES * 2 + 5,
 };
 
-/* What a plan is made of: its home while it is made, and where it is kept. */
+/* a plan with its tables, as it is built and kept in the cache */
 typedef struct made {
     fft_plan plan; /* first */
     bool wide, real;
@@ -201,7 +201,7 @@ static bool plan_passes(made *m, const int64_t *radices, int count, const turns 
     return !look.stops;
 }
 
-/* What a plan is for: lanes, one line, or both. */
+/* Uses of a plan: transforms of several lines in lanes, of one line, or both. */
 enum { LANES = 1, LINE = 2 };
 
 static made *plan_new(int64_t n, bool wide, int use);
@@ -297,7 +297,7 @@ static made *plan_new(int64_t n, bool wide, int use)
                                                                                   : made_free(m);
 }
 
-/* Of a real line of 2 n elements. */
+/* Complete the plan for a real line of 2 n elements. */
 static bool plan_real(made *m)
 {
     int64_t n = m->plan.n;

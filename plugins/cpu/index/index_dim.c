@@ -69,8 +69,8 @@ static int check_slices(dp_ctx *ctx, slices *s)
     return 0;
 }
 
-/* What PyTorch finds slice by slice, when the output, or NULL, is a copy of self; one of other
- * sizes is made anew. */
+/* Check arguments as PyTorch's loop over slices does, after it has made a copy of self.  `out` may
+ * be NULL; an `out` with other sizes than self is resized, so it is not checked for overlap. */
 static int check_picks(dp_ctx *ctx, const slices *s, dp_tensor *out)
 {
     dp_tensor *others[] = {s->index, s->source};
@@ -206,7 +206,7 @@ static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index
 
 /* -- index_reduce -- */
 
-/* What PyTorch has no loop for. */
+/* Refuse dtypes for which PyTorch has no loop. */
 static int check_reduce_type(dp_ctx *ctx, const dp_view *x, const slices *s, bool mean)
 {
     bool numbers = dp_dtype_is_complex(x->dtype), order = s->op == ALONG_MAX || s->op == ALONG_MIN;

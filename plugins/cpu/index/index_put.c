@@ -116,7 +116,8 @@ static int only_vector(const dp_view *self, const indexing *x)
     return n == 1 && x->rank == 1 ? found : -1;
 }
 
-/* As index_copy_ and index_add_: several threads, but of what one place gets each in its turn. */
+/* Write along one dimension, like index_copy_ and index_add_: on several threads, but repeated
+ * indices are written in order. */
 static int put_vector(dp_ctx *ctx, dp_tensor *self, const indexing *x, int dim, dp_tensor *values,
                       bool accumulate)
 {

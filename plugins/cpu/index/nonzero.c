@@ -143,7 +143,7 @@ static void write_coordinates(const void *user, int64_t to, int64_t first, const
     }
 }
 
-/* As in PyTorch the places of one dimension lie beside one another. */
+/* Make the result of nonzero; as in PyTorch, the indices of one dimension are contiguous. */
 static int find_places(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     nz_search s;

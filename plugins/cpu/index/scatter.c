@@ -110,7 +110,7 @@ static int write_scatter(dp_ctx *ctx, scattering *s, dp_tensor **out)
     return along_end(rc, given, out);
 }
 
-/* The same with a number for src. */
+/* Scatter a number instead of a tensor `src`. */
 static int write_number(dp_ctx *ctx, scattering *s, dp_value value, dp_tensor **out)
 {
     DP_VIEW(x, s->self);
@@ -182,7 +182,7 @@ static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index
 
 /* -- scatter_reduce -- */
 
-/* What PyTorch has no loop for. */
+/* Refuse dtypes for which PyTorch has no loop. */
 static int check_type(dp_ctx *ctx, dp_str reduce, dp_dtype dtype, const along_reduce *r)
 {
     bool order = r->op == ALONG_MAX || r->op == ALONG_MIN;

@@ -89,7 +89,7 @@ static int plan(dp_ctx *ctx, eig *e, mx_batch *b)
     return 0;
 }
 
-/* What geev never ends with.  Source: linalg_eig_out */
+/* Refuse infinities and NaNs, with which geev would not end.  Source: linalg_eig_out. */
 static int check_finite(dp_ctx *ctx, dp_tensor *self)
 {
     dp_tensor *finite = NULL, *all = NULL;

@@ -94,7 +94,7 @@ static int plan(dp_ctx *ctx, lstsq *l, mx_batch *b)
 
 /* -- the arguments -- */
 
-/* What is solved, and where: all of the broadcast batch. */
+/* the equations and their solution, with the broadcast batch dimensions */
 typedef struct problem {
     dp_tensor *input, *other; /* other [..., m, k] */
     bool vector;              /* other was [..., m] */

@@ -218,7 +218,7 @@ static int lu_solve_out(dp_ctx *ctx, outs *o, int i, dp_tensor *B, dp_tensor *fa
     return mx_done(ctx, rc, o, i, x);
 }
 
-/* As checkInputsSolver, for A that is square. */
+/* Check the arguments of an equation as checkInputsSolver does; A must be square. */
 static int check_equation(dp_ctx *ctx, const dp_view *a, const dp_view *b, bool left,
                           const char *name)
 {
@@ -235,7 +235,7 @@ static int check_equation(dp_ctx *ctx, const dp_view *a, const dp_view *b, bool 
                    mx_cols(b));
 }
 
-/* Of lu_solve: what the factors, pivots and B are. */
+/* Check the factors, the pivots and B of lu_solve. */
 static int check_lu_solve(dp_ctx *ctx, const dp_view *f, const dp_view *p, const dp_view *b,
                           bool left)
 {

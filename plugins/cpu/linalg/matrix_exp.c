@@ -362,7 +362,7 @@ static int run(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return rc;
 }
 
-/* Of 16 bits: rounded once. */
+/* Compute 16-bit floats in float32, so that the result is rounded once. */
 static int run_wide(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     dp_tensor *wide = NULL, *made = NULL;

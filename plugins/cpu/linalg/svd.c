@@ -47,7 +47,8 @@ static void fill_nan(dp_dtype dtype, void *data, size_t n)
             ((float *)data)[i] = NAN;
 }
 
-/* What is known of a matrix with an infinity; where PyTorch ends, its values are NaN too. */
+/* Fill the results for a matrix with an infinity or NaN with NaN, as PyTorch does where it
+ * returns. */
 static void set_nan(const svd *s, char *const *at)
 {
     int least = s->m < s->n ? s->m : s->n;
@@ -80,7 +81,7 @@ static void one(const mx_batch *b, char *const *at, char *scratch)
          (int *)at[2]);
 }
 
-/* What gesdd's documentation asks for. */
+/* Return the length of the real work array that gesdd's documentation requires. */
 static size_t real_work(const svd *s)
 {
     size_t least = (size_t)(s->m < s->n ? s->m : s->n), most = (size_t)(s->m < s->n ? s->n : s->m);
@@ -148,7 +149,7 @@ static int make_outputs(dp_ctx *ctx, outs *o, const dp_view *a, bool full, bool 
     return rc == 0 ? mx_out(ctx, o, 1, mx_real(a->dtype), d - 1, sizes, false) : rc;
 }
 
-/* Of an empty matrix the whole of U or Vh is an identity. */
+/* Set the full U or Vh of an empty matrix to the identity. */
 static int set_identity(dp_ctx *ctx, dp_tensor *t)
 {
     dp_tensor *diagonal = NULL;

@@ -123,7 +123,7 @@ static int sum_batch(dp_ctx *ctx, product *p, dp_tensor *sum)
     return rc;
 }
 
-/* Of no batches: beta self, whatever the dtypes. */
+/* Compute addbmm with a batch of size 0: beta * self, for all dtypes. */
 static int addbmm_nothing(dp_ctx *ctx, product *p, dp_tensor **out)
 {
     bool made = *out == NULL;

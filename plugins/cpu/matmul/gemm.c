@@ -173,7 +173,7 @@ static bool in_place(const gemm *g)
     return CPU_CHOSEN(gemm_dtypes)[g->dtype].bytes >= 4 && g->c_col == 1;
 }
 
-/* The same product with rows for columns, where that makes the rows of C dense. */
+/* Return the product with all matrices transposed, if that makes the rows of C contiguous. */
 static gemm turned(const gemm *g)
 {
     gemm t = *g;

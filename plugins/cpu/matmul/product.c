@@ -56,7 +56,7 @@ static void set_strides(const dp_view *v, int first, int64_t *row, int64_t *col)
     *col = v->ndim > first + 1 ? v->strides[first + 1] : 1;
 }
 
-/* Of tensors of a batch: the bytes from one to the next. */
+/* Return the distance in bytes between the matrices of a batch. */
 static int64_t batch_step(const dp_view *v, int first)
 {
     return first == 0 ? 0 : v->strides[0] * (int64_t)dp_dtype_size(v->dtype);
@@ -138,7 +138,7 @@ int product_run(dp_ctx *ctx, product *p, dp_tensor **out)
     return rc;
 }
 
-/* What PyTorch looks at only when there is something to product_multiply. */
+/* Check the dtypes of `p`.  Like PyTorch, skip the check if an operand has no elements. */
 int product_check_types(dp_ctx *ctx, const product *p, const char *what)
 {
     DP_VIEW(a, p->a);

@@ -1,7 +1,7 @@
 /* vdot.c -- dot and vdot, products of two vectors (aten/src/ATen/native/Blas.cpp). */
 #include "product.h"
 
-/* What dot and vdot say of their arguments. */
+/* Check the arguments of dot and vdot. */
 static int check_dot(dp_ctx *ctx, const dp_view *a, const dp_view *b)
 {
     if (a->ndim != 1 || b->ndim != 1)

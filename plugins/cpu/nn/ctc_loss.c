@@ -147,8 +147,7 @@ static int64_t label_of(const ctc *c, int64_t b, int64_t s)
     return s % 2 == 0 ? c->blank : c->target[c->offset[b] + s / 2];
 }
 
-/* What a step from one time to another needs, of one batch element; each [states] but for
- * `last`. */
+/* One time step of one element of the batch.  Each array has [states], except `last`. */
 typedef struct step {
     double
         *last; /* [states + 4]: the other time's states between two that cannot be on each side */
@@ -311,7 +310,7 @@ static int ctc_loss(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, const
     return pack_end(&p);
 }
 
-/* What the forward call made, as this one needs it. */
+/* Check the tensors that the forward call returned. */
 static int check_made(dp_ctx *ctx, const ctc *c, dp_tensor *const given[3])
 {
     static const char *const names[] = {"grad", "neg_log_likelihood", "log_alpha"};

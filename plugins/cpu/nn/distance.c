@@ -11,7 +11,7 @@
 
 enum { NORM_STEPS = 16, SLOPE_STEPS = 4 /* of an element, see poll.h */ };
 
-/* Of n differences: their norm, which is none of those of distance.h. */
+/* Return the norm of `n` differences, for an order that distance.h has no loop for. */
 static double norm_of(const double *a, const double *b, int64_t n, double p)
 {
     double sum = 0;

@@ -62,7 +62,8 @@ static int keep(dp_ctx *ctx, dp_tensor **t, dp_tensor *places)
     return rc;
 }
 
-/* Of indices [n], and of as many rows, those that name one of `most` rows. */
+/* Remove from *index [n] the indices that do not name one of `most` rows, and the same elements
+ * from *rows. */
 static int keep_rows(dp_ctx *ctx, int64_t most, dp_tensor **index, dp_tensor **rows)
 {
     int64_t n = 0;

@@ -137,8 +137,8 @@ void eb_prepare(dp_ctx *ctx, eb_bags *b)
 
 /* -- forward -- */
 
-/* What PyTorch's fast way over rows that lie side by side leaves out: which bag each index is
- * in. */
+/* Test whether the result offset2bag is computed: PyTorch's fast path for contiguous rows leaves it
+ * empty. */
 static bool knows_bags(const eb_bags *b)
 {
     DP_VIEW(w, b->weight);

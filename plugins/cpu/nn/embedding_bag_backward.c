@@ -34,7 +34,8 @@ static const int64_t *own_indices(pack *p, dp_tensor *t, const char *name, int64
     return at;
 }
 
-/* What index i adds its bag's slope with; uses [rows]: how often each row is named, or NULL. */
+/* Return the factor of the bag's gradient for index `i`.  uses [rows] has the number of times that
+ * each row is used, or is NULL. */
 static double factor_of(const slope *s, int64_t i, const int64_t *uses)
 {
     double f = s->factor ? s->factor[i] : 1;

@@ -134,7 +134,8 @@ __attribute__((always_inline)) static inline void add_excess(const double *x, in
     }
 }
 
-/* The loss of a row; slope [n], if there is one, gets its slope times g. */
+/* Return the loss of a row.  If `slope` [n] is not NULL, it is set to the gradient of the loss
+ * times `g`. */
 static double margin_row(const margins *m, int64_t row, double g, double *slope)
 {
     const double *x = m->x + row * m->n;
@@ -156,7 +157,8 @@ static double margin_row(const margins *m, int64_t row, double g, double *slope)
     return sum[0] * w;
 }
 
-/* The same; is [n]: the labels, as 1 where a class is one. */
+/* Return the loss of a row with several labels, like margin_row().  is [n]: 1 for classes that are
+ * labels. */
 static double labels_row(const margins *m, int64_t row, const double *is, double g, double *slope)
 {
     const double *x = m->x + row * m->n;

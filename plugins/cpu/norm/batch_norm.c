@@ -153,7 +153,7 @@ static void column_moments(bn_batch *b)
     }
 }
 
-/* Of the planes of a channel, which are of one size. */
+/* Merge the statistics of the planes of each channel, which have the same size. */
 static void merge_planes(bn_batch *b, const nm_planes *p)
 {
     for (int64_t c = 0; c < b->channels; c++) {
@@ -192,7 +192,7 @@ static void take_moments(bn_batch *b)
         merge_planes(b, &p);
 }
 
-/* What is counted in each channel: at least 0 / 0 where there is nothing. */
+/* Return the number of elements in each channel. */
 double bn_count(const bn_batch *b)
 {
     return b->numel == 0 ? 0 : (double)(b->n * b->size);

@@ -51,7 +51,7 @@ static void take_slope(bn_batch *b, const void *dy, const double *f, const doubl
         b->p.rc = bn_run(b, NM_PLANE_SLOPE, bn_planes(b), 2 * (double)b->size, &p);
 }
 
-/* What the slopes are made of, [channels] each. */
+/* arguments of the gradient's loops; `inverse`, `sum` and `dot` have [channels] elements */
 typedef struct slopes {
     bool train;
     const void *dy;

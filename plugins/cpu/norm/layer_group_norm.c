@@ -352,7 +352,7 @@ static int native_group_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
     return finish(&g.p, results, 3);
 }
 
-/* Of planes' sums of dy and dy * (x - mean): the coefficients of the slope. */
+/* Compute the coefficients of the gradient from the planes' sums of dy and of dy * (x - mean). */
 static void slope_groups(group *g, const nm_planes *dots, double *k, double *more)
 {
     double n = (double)(g->each * g->size);

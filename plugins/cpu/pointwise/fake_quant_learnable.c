@@ -173,7 +173,7 @@ static int give_slopes(dp_ctx *ctx, int rc, dp_tensor **made, int64_t axis, dp_t
     return rc;
 }
 
-/* Of no elements, what was given. */
+/* Return the given tensors as the gradients of a tensor without elements. */
 static int same_slopes(dp_tensor *const *given, dp_tensor **out)
 {
     for (int i = 0; i < 3; i++)

@@ -67,7 +67,7 @@ static int loss_into(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *t
     return rc;
 }
 
-/* What stands in dst becomes its reduction. */
+/* Replace the losses in `dst` by their reduction. */
 static int reduce_in_place(dp_ctx *ctx, dp_tensor *dst, int64_t reduction)
 {
     dp_tensor *one = NULL;
@@ -223,7 +223,8 @@ static int bce(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *weigh
 
 /* -- slopes -- */
 
-/* What each element's slope is divided by: how many there are, of a mean. */
+/* Return the divisor of each element's gradient: the number of elements for a mean, else 1, times
+ * `times`. */
 static double norm_of(const dp_tensor *t, int64_t reduction, double times)
 {
     DP_VIEW(x, t);

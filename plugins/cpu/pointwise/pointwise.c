@@ -20,7 +20,8 @@ static dp_dtype scalar_dtype(const dp_value *v)
                                      : DP_COMPLEX64;
 }
 
-/* What wider types Scalars make of the tensors' (combine_categories of TypeProperties.cpp). */
+/* Return the promotion of the tensors' dtype with that of the Scalars, which counts only if its
+ * category is higher (combine_categories of TypeProperties.cpp). */
 static dp_dtype with_scalar(dp_dtype tensors, dp_dtype scalar)
 {
     if (dp_dtype_is_complex(tensors))
@@ -203,7 +204,7 @@ static int check_same(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
                                           dense_type_name(y.dtype), dense_type_name(c->result));
 }
 
-/* What becomes no other dtype is not cast.
+/* Check the dtype of out= for a real result, which is not cast in all cases.
  * Source: at::native::unary_op_impl_with_complex_to_float_out. */
 static int check_real(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
 {
@@ -237,7 +238,7 @@ static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype comm
     run->converted |= o->first != NULL || o->second != NULL;
 }
 
-/* What blocks are made with, where there are any. */
+/* Set the size of a block, and the functions that move elements to and from blocks. */
 static void take_blocks(pw_call *c)
 {
     dp_dtype seen = pw_types[c->common].dtype, made = pw_types[c->result].dtype;

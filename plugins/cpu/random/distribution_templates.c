@@ -51,7 +51,7 @@ int draw_check(dp_ctx *ctx, const char *name, unsigned types, dp_tensor *self)
     return rc < 0 ? rc : check_apart(ctx, self, NULL, 0);
 }
 
-/* What elements of this dtype are made of, and how many of it there are in one. */
+/* Return the real dtype of the parts of an element of dtype `d`, and set *parts to their number. */
 static dp_dtype part_of(dp_dtype d, int *parts)
 {
     *parts = dp_dtype_is_complex(d) ? 2 : 1;
@@ -103,7 +103,7 @@ int draw_uniform64(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return dp_generator_uniform(ctx, DP_FLOAT64, out, (size_t)n);
 }
 
-/* Of 53 bits; a: the least, b: the width of the range */
+/* Draw uniform numbers with 53 random bits; `a` is the least number, `b` the width of the range. */
 static int make_uniform64(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     double *x = out, from = d->a, width = d->b;
@@ -127,7 +127,7 @@ static int make_uniform32(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return rc;
 }
 
-/* Of as many bits as a 16-bit dtype has; base: how many. */
+/* Draw uniform numbers with as many random bits as a 16-bit dtype has; `base` is their number. */
 static int make_uniform16(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     float *x = out, from = (float)d->a, width = (float)d->b;

@@ -84,7 +84,7 @@ static double one_poisson(stream *s, const double *x)
 
 /* -- binomial -- */
 
-/* What Stirling's formula lacks of log(k!). */
+/* Return the difference between log(k!) and Stirling's formula. */
 static double stirling_rest(double k)
 {
     static const double few[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
@@ -176,7 +176,7 @@ static double gamma_scaled(stream *s, double scale, double d)
     }
 }
 
-/* What is below 1 is drawn from one more and scaled down. */
+/* Draw a gamma number.  With alpha below 1, a number for alpha + 1 is drawn and scaled down. */
 static double one_gamma(stream *s, const double *x)
 {
     double alpha = *x, third = (double)(1.0f / 3.0f);

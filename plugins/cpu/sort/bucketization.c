@@ -104,7 +104,7 @@ static void search_range(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* What a call asks for. */
+/* arguments of a call */
 typedef struct search {
     dp_tensor *from, *values, *sorter; /* sorter may be NULL */
     bool right;

@@ -190,7 +190,7 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("sort.stable", sort, (T, ob, i, b), (
 
 /* -- one of each line -- */
 
-/* What an operator calls itself in errors. */
+/* Names of an operator in error messages, and the dtypes that it takes. */
 typedef struct one_names {
     const char *call, *loop;
     unsigned types;
@@ -283,7 +283,7 @@ static int nanmedian_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool keepdim
     return median_of_lines(ctx, LN_NANMEDIAN, self, dim, keepdim, values, indices);
 }
 
-/* Of nothing: NaN, as self's dtype has it. */
+/* Set the median of no elements: NaN, converted to the dtype of self. */
 static int median_of_none(dp_ctx *ctx, dp_tensor *value)
 {
     dp_tensor *nan;

@@ -166,7 +166,7 @@ static int no_indices(dp_ctx *ctx, dp_device device, dp_tensor **out)
     return dp_empty(ctx, DP_INT64, device, 1, &none, DP_CONTIGUOUS, out);
 }
 
-/* What a call asks for, and gives. */
+/* options and results of a call */
 typedef struct unique {
     bool sorted, inverse, counts;
     dp_tensor *values, *group, *count;
@@ -204,7 +204,7 @@ static int give_groups(dp_ctx *ctx, const runs *g, const dp_view *x, int ndim, c
 
 enum { BYTES = 256, SIDES = 4 }; /* SIDES: tables that count at the same time */
 
-/* What brings bytes into their order: a bool counts as 0 or 1. */
+/* Return the rank of `byte` in the order of `dtype`; a bool is 0 or 1. */
 static uint8_t rank_of(dp_dtype dtype, uint8_t byte)
 {
     return dtype == DP_BOOL ? byte != 0 : dtype == DP_INT8 ? byte ^ 0x80 : byte;

@@ -109,7 +109,7 @@ static int average(dp_call *call, const kind *k)
     return pool_return(call, pool_add(call->ctx, &p, self, &out), ARGS, 0, &out);
 }
 
-/* What grad's sizes say of the result of self. */
+/* Plan the windows from the sizes of `grad`, which has the shape of the result for self. */
 static int plan_back(dp_ctx *ctx, const kind *k, dp_tensor *grad, dp_tensor *self, pooling *p)
 {
     DP_VIEW(g, grad);

@@ -200,7 +200,7 @@ static int make_axes(dp_ctx *ctx, window *w)
     return rc;
 }
 
-/* What sums are divided by. */
+/* Set the divisors of the sums in each axis. */
 static int divide_axes(dp_ctx *ctx, window *w)
 {
     if (w->p.axes == NULL || w->count_padding)
@@ -263,7 +263,7 @@ static int max_forward(dp_call *call, const kind *k)
     return pool_return(call, rc, ARGS, 1, &indices);
 }
 
-/* Of dtypes of a gradient, which are the input's, and of indices. */
+/* Check the dtypes of a gradient, which must be that of the input, and of the indices. */
 static int check_back(dp_ctx *ctx, const window *w, dp_tensor *grad, dp_tensor *indices)
 {
     DP_VIEW(g, grad);

@@ -226,7 +226,7 @@ static void run_slots(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* What of the input each chunk depends on; all of it where planes differ. */
+/* Find the range of the input that each chunk reads; it is the whole axis if planes differ. */
 static int find_chunks(dp_ctx *ctx, walk *w, int64_t *widest)
 {
     const wn_axis *a = &w->job->axes[WN_WIDTH];

@@ -37,7 +37,7 @@ static double erfcx_near(double x)
     return sum * d;
 }
 
-/* As exact as PyTorch's: the square of a negative number is rounded. */
+/* Round the square of a negative number to float, so that the result is as exact as PyTorch's. */
 float sf_erfcx_f32(float x)
 {
     if (x < -26.7F)
