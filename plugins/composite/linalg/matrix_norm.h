@@ -10,7 +10,7 @@ typedef struct norm_order {
     const char *name; /* NULL: the order is `p` */
 } norm_order;
 
-/* The arguments of a norm apart from its order. */
+/* arguments of a norm, except its order */
 typedef struct norm_args {
     dp_tensor *self;
     int64_t dims[2];

@@ -17,15 +17,17 @@ typedef struct einsum_equation {
     dp_tensor *const *tensors;
     size_t n;
     einsum_operand *operands; /* [n] */
-    int count[EINSUM_LABELS]; /* how often a label is there */
-    int place[EINSUM_LABELS]; /* its dimension in the common order; -1: none yet */
-    int ellipsis, ell_at;     /* dimensions that the widest ellipsis stands for; where they begin */
-    int n_out, ndim;          /* dimensions of the result, and with those that are summed */
-    int uses[DP_DIM_MAX];     /* tensors whose size in a dimension is not 1 */
+    int count[EINSUM_LABELS]; /* number of operands and dimensions that have a label */
+    int place[EINSUM_LABELS]; /* dimension of a label in the common order; -1: not assigned yet */
+    /* dimensions of the widest ellipsis; first dimension of the ellipsis */
+    int ellipsis, ell_at;
+    /* number of dimensions of the result, and of the result with the summed dimensions */
+    int n_out, ndim;
+    int uses[DP_DIM_MAX]; /* number of operands whose size in a dimension is not 1 */
 } einsum_equation;
 
-/* Read e->text into the other fields of *e, whose `ctx`, `tensors`, `n` and zeroed `operands` are
- * given. */
+/* Parse e->text and set the other fields of *e.  The caller has set `ctx`, `tensors` and `n`, and
+ * zeroed `operands`. */
 int einsum_parse(einsum_equation *e);
 /* Return the letter of a label. */
 static inline char einsum_label_name(int label)

@@ -1,4 +1,4 @@
-/* rnn_cell.h -- one step of a recurrent cell, for cells and for networks of them. */
+/* rnn_cell.h -- one step of a recurrent cell, for cells and for recurrent networks. */
 #ifndef COMPOSITE_RNN_CELL_H
 #define COMPOSITE_RNN_CELL_H
 
@@ -6,26 +6,26 @@
 
 enum { RNN_TANH, RNN_RELU, GRU, LSTM };
 
-/* The weights of one layer in one direction.  Borrowed. */
+/* weights of one layer in one direction, borrowed */
 typedef struct rnn_cell {
     int kind;
     dp_tensor *w_ih, *w_hh, *b_ih, *b_hh, /* biases may be NULL */
         *w_hr;                            /* the projection of an LSTM, or NULL */
 } rnn_cell;
 
-/* The hidden state h, and the cell state c of an LSTM; of other cells c is NULL.  Owned. */
+/* the hidden state h, and the cell state c of an LSTM (NULL for other cells), owned */
 typedef struct rnn_state {
     dp_tensor *h, *c;
 } rnn_state;
 
 /* Release the tensors of s. */
 void rnn_state_fini(rnn_state *s);
-/* A step of chain c: aten::linear. */
+/* Call aten::linear as a step of chain `c`. */
 dp_tensor *rnn_linear(chain *c, dp_tensor *x, dp_tensor *weight, dp_tensor *bias);
 /* Return the size of t's last dimension. */
 int64_t rnn_columns(const dp_tensor *t);
-/* Compute the state after one step from `s`; `input` is what w_ih and b_ih made of the step's
- * input.  *out owned. */
+/* Compute the state after one step from state `s`.  `input` is the step's input after its linear
+ * layer (w_ih, b_ih).  *out owned. */
 int rnn_step(dp_ctx *ctx, const rnn_cell *k, dp_tensor *input, const rnn_state *s, rnn_state *out);
 
 #endif

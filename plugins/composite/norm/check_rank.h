@@ -1,10 +1,10 @@
-/* check_rank.h -- the dimensions that normalizations over channels need. */
+/* check_rank.h -- a check of the number of dimensions for normalizations over channels. */
 #ifndef COMPOSITE_CHECK_RANK_H
 #define COMPOSITE_CHECK_RANK_H
 
 #include <dispatchd/plugin.h>
 
-/* Fail unless x has dimensions for the batch and for channels: [N, C, ...]. */
+/* Check that `x` has the dimensions of a batch and of channels: [N, C, ...]. */
 static inline int check_rank(dp_ctx *ctx, const dp_view *x)
 {
     if (x->ndim >= 2)

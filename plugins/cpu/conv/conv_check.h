@@ -1,33 +1,34 @@
-/* conv_check.h -- the arguments of a convolution, checked: PyTorch's order and messages
+/* conv_check.h -- checks of a convolution's arguments, in PyTorch's order and with its messages
  * (aten/src/ATen/native/Convolution.cpp). */
 #ifndef CPU_CONV_CHECK_H
 #define CPU_CONV_CHECK_H
 
 #include "conv.h"
 
-/* The lists as they came: one value stands for one in each dimension of space. */
+/* Lists as they were given; a list of one value stands for that value in every spatial
+ * dimension. */
 typedef struct conv_lists {
     const int64_t *stride, *padding, *dilation, *output_padding;
     size_t n_stride, n_padding, n_dilation, n_output_padding;
 } conv_lists;
 
-/* A convolution with checked arguments.  `s` is the correlation: of a transposed one x is the
- * output, and y the input. */
+/* A convolution with checked arguments.  `s` is the correlation; in a transposed convolution x is
+ * the output and y the input. */
 typedef struct conv_plan {
     conv_shape s;
-    int dims;               /* of space */
-    bool transposed, empty; /* empty: no samples or no channels */
+    int dims;               /* number of spatial dimensions */
+    bool transposed, empty; /* `empty`: there are no samples or no channels */
     dp_dtype dtype;
-    int64_t sizes[2 + CONV_SPACE]; /* of the output */
+    int64_t sizes[2 + CONV_SPACE]; /* sizes of the output */
 } conv_plan;
 
-/* DP_ERUNTIME, as PyTorch refuses them.  bias may be NULL. */
+/* Check the arguments of a convolution; `bias` may be NULL.  DP_ERUNTIME: PyTorch refuses them. */
 int conv_check(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                const conv_lists *lists, bool transposed, int64_t groups, conv_plan *p);
-/* The gradient of p's output; its sizes and dtype. */
+/* Check the sizes and the dtype of the gradient of p's output. */
 int conv_check_grad(dp_ctx *ctx, dp_tensor *grad, const conv_plan *p);
 
-/* The memory of t; of a weight the first dimension is that of output channels. */
+/* Return the memory of `t`; the first dimension of a weight is that of output channels. */
 conv_side conv_side_of(dp_tensor *t);
 
 #endif

@@ -1,4 +1,4 @@
-/* conv_ops.h -- a convolution of tensors, for the operators that are one. */
+/* conv_ops.h -- a convolution of tensors, for the operators that compute convolutions. */
 #ifndef CPU_CONV_OPS_H
 #define CPU_CONV_OPS_H
 
@@ -11,14 +11,14 @@ typedef struct conv_args {
     int64_t groups;
 } conv_args;
 
-/* Whose error it is, and the dtypes that are taken (DENSE_BIT). */
+/* the operator's name in error messages, and the dtypes that it takes (DENSE_BIT) */
 typedef struct conv_served {
     const char *name;
     unsigned types;
 } conv_served;
 
-/* *out NULL: made, in the format that PyTorch's has; else an out= argument.  by.name NULL: as the
- * arguments ask for. */
+/* Run a convolution into *out; NULL: a new tensor is made, in the memory format that PyTorch would
+ * choose.  `by`.name NULL: the operator is chosen from the arguments. */
 int conv_run(dp_ctx *ctx, const conv_args *a, conv_served by, dp_tensor **out);
 
 #endif

@@ -1,85 +1,89 @@
-/* fft.h -- Fourier transforms of lines of numbers, of any length: plans, and the loops that follow
+/* fft.h -- Fourier transforms of lines of numbers of any length: plans, and the loops that execute
  * them.
  *
- * A tile holds one element of each of some neighbouring lines beside each other (its lanes), so
- * every loop is over lanes; a line by itself is cut into a matrix of n1 x n2 elements, whose
- * columns are lanes, too: n1-transforms of the columns, factors, a transpose, n2-transforms of the
- * rows (Bailey's four steps).  Real and imaginary parts lie apart.  fft_plan.c makes plans,
- * levels/fft.c follows them, fft.c has the operators. */
+ * A tile has the elements of some neighbouring lines, its lanes, side by side, so every loop runs
+ * over lanes.  A single long line is cut into a matrix of n1 x n2 elements, whose columns are the
+ * lanes: transforms of length n1 of the columns, multiplication by twiddle factors, a transpose,
+ * and transforms of length n2 of the rows (Bailey's four-step method).  Real and imaginary parts
+ * are in separate arrays.  fft_plan.c makes plans, levels/fft.c executes them, fft.c has the
+ * operators. */
 #ifndef CPU_FFT_H
 #define CPU_FFT_H
 
 #include "core/isa.h"
 
 enum {
-    FFT_PRIME = 61,  /* the largest prime factor that has passes; others: Bluestein's convolution */
-    FFT_PASSES = 48, /* of lengths below 2^63, by radices 8, 4, 2, 3, ... */
-    FFT_LONG = 4096, /* lines of so many rows are always transformed one by one */
+    /* largest prime factor with passes of its own; larger ones use Bluestein's convolution */
+    FFT_PRIME = 61,
+    FFT_PASSES = 48, /* most passes of lengths below 2^63, with radices 8, 4, 2, 3, ... */
+    FFT_LONG = 4096, /* lines with at least so many rows are transformed one by one */
     FFT_ALIGN = 64,
 };
 
-/* Real and imaginary parts, both float or both double. */
+/* real and imaginary parts, both float or both double */
 typedef struct fft_pair {
     void *re, *im;
 } fft_pair;
 
-/* One pass of Stockham's: columns [radix * m, lanes] become [m, radix * lanes]. */
+/* One pass of Stockham's algorithm: columns [radix * m, lanes] become [m, radix * lanes]. */
 typedef struct fft_pass {
     int64_t radix, m;
     fft_pair factors; /* [m, radix - 1] */
-    fft_pair roots;   /* [radix] of other radices than 2, 3, 4, 5, 7, 8 */
+    fft_pair roots;   /* [radix], for radices other than 2, 3, 4, 5, 7, 8 */
 } fft_pass;
 
 typedef struct fft_plan fft_plan;
 struct fft_plan {
     int64_t n;
-    int64_t rows; /* of the two tiles that a transform needs: n or more */
+    int64_t rows; /* rows of the two tiles that a transform needs, at least n */
     int n_passes; /* 0: n is 1, or has a large prime factor */
     fft_pass passes[FFT_PASSES];
-    fft_plan *first, *second; /* NULL, or for one line: n = first->n * second->n */
-    fft_pair turns;           /* [first->n, second->n] */
-    fft_plan *inner;          /* of Bluestein's convolution; NULL: none */
-    fft_pair chirp, kernel;   /* [n], [inner->n]; the kernel divided by inner->n */
-    fft_pair real;            /* [n / 2 + 1] or NULL: of a real line of 2 n elements */
+    /* plans of the four-step method, n = first->n * second->n; NULL: not used */
+    fft_plan *first, *second;
+    fft_pair turns;         /* [first->n, second->n] twiddle factors */
+    fft_plan *inner;        /* plan of Bluestein's convolution; NULL: not used */
+    fft_pair chirp, kernel; /* [n], [inner->n]; the kernel is divided by inner->n */
+    fft_pair real;          /* [n / 2 + 1] factors for real lines of 2 n elements, or NULL */
 };
 
-/* A plan for float or double lines of n > 0 elements; `real`: for real ones of 2 n.  The caller's
- * until it is put back.  The last ones are kept.  Errors: DP_ERESOURCE, and those of
- * dp_parallel_for(). */
+/* Get a plan for float or double lines of n > 0 elements; `real`: for real lines of 2 n elements.
+ * The caller returns it with fft_plan_put().  Recently used plans stay in a cache.  Errors:
+ * DP_ERESOURCE, and those of dp_parallel_for(). */
 int fft_plan_get(dp_ctx *ctx, int64_t n, dp_dtype dtype, bool real, fft_plan **out);
 void fft_plan_put(fft_plan *plan);
-/* Frees those that are kept: at an unload. */
+/* Free all cached plans when the plugin is unloaded. */
 void fft_plans_drop(void);
 
-/* Where lanes lie in a tensor, in elements of float or double. */
+/* Addresses of lanes in a tensor; distances count elements of float or double. */
 typedef struct fft_side {
     void *data;
-    const int64_t *offsets; /* [lanes] of their first elements */
-    int64_t apart;          /* between neighbouring lanes; 0: no one distance */
-    int64_t step;           /* between neighbours of a lane */
-    int64_t imag;           /* from a real part to its imaginary one */
-    bool real;              /* there are no imaginary ones */
+    const int64_t *offsets; /* [lanes] offsets of their first elements */
+    int64_t apart;          /* distance between neighbouring lanes; 0: it varies */
+    int64_t step;           /* distance between neighbouring elements of a lane */
+    int64_t imag;           /* distance from a real part to its imaginary part */
+    bool real;              /* there are no imaginary parts */
 } fft_side;
 
-/* Element j of lane b is at [j * row + b * lane] of a tile. */
+/* A tile: element j of lane b is at [j * row + b * lane]. */
 typedef struct fft_tile {
     fft_pair parts;
     int64_t row, lane;
     int64_t lanes;
 } fft_tile;
 
-/* For float and for double. */
+/* loops for float or for double */
 typedef struct fft_row {
-    /* Transform x [n, lanes]; other: as large.  Returns which of the two has the result. */
+    /* Transform x [n, lanes]; `other` is scratch of the same size.  Return x or `other`, whichever
+     * has the result. */
     fft_pair (*run)(const fft_plan *p, fft_pair x, fft_pair other, int64_t lanes);
-    /* `rows` elements of every lane */
+    /* copy `rows` elements of every lane */
     void (*gather)(const fft_tile *t, int64_t rows, const fft_side *from);
     void (*scatter)(const fft_tile *t, int64_t rows, const fft_side *to, double scale);
-    /* n elements, the transform of pairs of real ones, become the n + 1 of the real lines' of 2 n;
-     * and back, twice as large. */
+    /* Convert the n elements of the transform of pairs of real numbers to the n + 1 elements of the
+     * transform of the real line of 2 n elements; and back, multiplied by 2. */
     void (*real_after)(const fft_plan *p, const fft_tile *t);
     void (*real_before)(const fft_plan *p, const fft_tile *t);
-    /* Elements [n / 2 + 1, n) by the symmetry of a real line's transform. */
+    /* Compute elements [n / 2 + 1, n) from the symmetry of a real line's transform. */
     void (*mirror)(const fft_tile *t, int64_t n);
 } fft_row;
 DP_ISA_TABLE(fft_row, fft_loops)

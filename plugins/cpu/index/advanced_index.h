@@ -1,29 +1,30 @@
-/* advanced_index.h -- an indexing of a tensor by a list of tensors, set up for index and
+/* advanced_index.h -- indexing of a tensor by a list of tensors, prepared for index and
  * index_put. */
 #ifndef CPU_ADVANCED_INDEX_H
 #define CPU_ADVANCED_INDEX_H
 
 #include "gather_scatter.h"
 
-/* One call's indexing of self.  Owns its tensors: indexing_drop() releases them. */
+/* The indexing of self in one call.  It owns its tensors; indexing_drop() releases them. */
 typedef struct indexing {
-    dp_tensor *at[DP_DIM_MAX]; /* int64 index of each dimension, of one shape; NULL: not indexed */
-    dp_tensor *offsets;        /* in bytes, of that shape */
-    int rank;                  /* of that shape */
+    /* int64 index of each dimension, all of one shape; NULL: not indexed */
+    dp_tensor *at[DP_DIM_MAX];
+    dp_tensor *offsets; /* sums of the indices' offsets in bytes, of that shape */
+    int rank;           /* number of dimensions of that shape */
     int64_t shape[DP_DIM_MAX];
     dp_tensor *from, *moved; /* self and offsets, viewed with the result's dimensions */
 } indexing;
 
-/* Set up `x`, except for the values of `offsets`.  Call indexing_drop() also after a failure. */
+/* Set up `x`, except the values of `offsets`.  Call indexing_drop() after a failure, too. */
 int indexing_init(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_t n, indexing *x);
 void indexing_drop(indexing *x);
 /* Compute the values of `offsets`.  DP_EINDEX: an index is out of range. */
 int indexing_find_offsets(dp_ctx *ctx, const dp_view *self, indexing *x);
-/* DP_EINDEX unless the mask's sizes are those of self's dimensions from `at` on. */
+/* Check that the mask has the sizes of self's dimensions from `at` on.  DP_EINDEX: it has not. */
 int indexing_check_mask(dp_ctx *ctx, const dp_view *self, const dp_view *mask, int at,
                         size_t position);
-/* Loops over (target, source, offsets): read elements at the offsets, or write them there.  *user:
- * the size_t bytes of an element. */
+/* Loops over (target, source, offsets): read elements at the offsets, or write them there.  `user`
+ * points to the size_t bytes of an element. */
 void indexing_get_elements(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
 void indexing_put_elements(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
 

@@ -1,81 +1,86 @@
-/* gather_scatter.h -- elements of a tensor that an index names along one dimension, and those of
- * another tensor at the index's own places: what gather, scatter, index_select, index_add and their
- * kin are made of. */
+/* gather_scatter.h -- loops over the elements of a tensor at the indices along one dimension, and
+ * over the elements of a second tensor with the shape of the index: the base of gather, scatter,
+ * index_select and index_add. */
 #ifndef CPU_ALONG_H
 #define CPU_ALONG_H
 
 #include "core/elements.h"
 
-/* One call's indexing.  Borrows its tensors.  A 0-dim tensor counts as one of one dimension. */
+/* The indexing of one call.  It borrows its tensors.  A 0-dim tensor is treated as a 1-dim
+ * tensor. */
 typedef struct along {
     int ndim, dim;
-    /* of what is moved: the index's, or with a vector of indices self's with their number in dim */
+    /* shape of the moved elements: that of the index, or, with a vector of indices, that of self
+     * with the vector's length in dim */
     int64_t shape[DP_DIM_MAX];
-    int64_t steps[DP_DIM_MAX]; /* of the index over that shape */
-    dp_tensor *self, *index;   /* index is of int64 */
-    int64_t size;              /* of self in dim */
-    bool checked;              /* no index is outside */
-    int code;                  /* of the error when one is, */
-    const char *what;          /* and how it begins */
+    int64_t steps[DP_DIM_MAX]; /* strides of the index over that shape */
+    dp_tensor *self, *index;   /* the index is int64 */
+    int64_t size;              /* size of self in dim */
+    bool checked;              /* all indices have been checked */
+    /* code of the error for an index out of range, and the first words of its message */
+    int code;
+    const char *what;
 } along;
 
-/* index has as many dimensions as self. */
+/* Set up an index with as many dimensions as self. */
 void along_each(along *a, dp_tensor *self, int64_t dim, dp_tensor *index);
-/* index is a vector for dim, the same one everywhere. */
+/* Set up a vector of indices along dim, the same one for all other dimensions. */
 void along_vector(along *a, dp_tensor *self, int64_t dim, dp_tensor *index);
-/* The index as int64, with negative ones counted from the end if `wrap`.  *out owned. */
+/* Convert the index to int64; `wrap`: negative indices are counted from the end.  *out owned. */
 int along_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_tensor **out);
-/* a->code if an index is outside of [0, size), with the first in row-major order. */
+/* Check that all indices are in [0, size).  a->code: one is not; the message names the first one in
+ * row-major order. */
 int along_check(dp_ctx *ctx, along *a);
 
-/* out at each place = self at its index.  out has a->shape.  As along_check(), if that was not
- * asked: then out has some of its elements. */
+/* Set each element of `out`, which has a->shape, to the element of self at its index.  Errors:
+ * those of along_check(), unless it was called before; then `out` is partly written. */
 int along_get(dp_ctx *ctx, along *a, dp_tensor *out);
 
-/* What is done to an element a of self with b of the source. */
+/* Operation on an element a of self and an element b of the source. */
 typedef enum along_op {
     ALONG_SET,
     ALONG_ADD,
     ALONG_ADD_SCALED, /* a + alpha * b */
     ALONG_MUL,
-    ALONG_MAX, /* not of complex numbers, nor is MIN; NaN wins */
+    ALONG_MAX, /* not for complex numbers, like MIN; NaN wins */
     ALONG_MIN,
     ALONG_OPS
 } along_op;
 
-/* self at its index = op(that, src at each place), one after the other along dim, whatever the
- * number of threads.  src is of self's dtype and, apart from a 0-dim one, at least a->shape.
- * alpha: 0-dim, of self's dtype; for ADD_SCALED.  As along_check(), if that was not asked: then
- * self has some of it. */
+/* Set the element of self at each index to op(that element, element of src).  Elements along dim
+ * are handled in order, for any number of threads.  `src` has self's dtype and at least a->shape,
+ * or is 0-dim.  `alpha` is 0-dim, of self's dtype, for ADD_SCALED.  Errors: those of along_check(),
+ * unless it was called before; then self is partly written. */
 int along_put(dp_ctx *ctx, along *a, along_op op, dp_tensor *src, dp_tensor *alpha);
 
 /* -- results -- */
 
-/* self's elements in *out, in whichever form that came: NULL is made, another one resized; self
- * stays as it is.  a's index is checked before anything is written to a tensor that was there,
- * which may share no memory with others [n].  Afterwards a->self is *out.  Refuses (dp_refuse) for
- * its caller. */
+/* Copy self to *out, where NULL means that a tensor is made and another tensor is resized; self
+ * stays in place.  Before a given tensor is written, the index of `a` is checked, and the tensor
+ * must not share memory with others [n].  Then a->self is *out.  Errors are reported with
+ * dp_refuse(). */
 int along_start(dp_ctx *ctx, along *a, dp_tensor *const *others, int n, dp_tensor **out);
-/* Hands on rc.  *out, if it was not given, goes when that is a failure. */
+/* Return `rc`; if it is an error and *out was not `given`, release *out. */
 int along_end(int rc, bool given, dp_tensor **out);
 
-/* What a `reduce` argument asks for. */
+/* operation of a `reduce` argument */
 typedef struct along_reduce {
     along_op op;
-    bool mean;      /* of what ADD gives: along_mean() */
-    dp_value empty; /* of no elements */
+    bool mean;      /* the sum is divided by along_mean() */
+    dp_value empty; /* result for zero elements */
 } along_reduce;
 
-/* sum, prod, mean, amax or amin; false: none of them. */
+/* Find the operation of sum, prod, mean, amax or amin.  False: `reduce` is another word. */
 bool along_find_reduce(dp_str reduce, dp_dtype dtype, along_reduce *r);
-/* Make `out`, to which `add` (index_add_ or scatter_add_) added src at `index` along dim, the means
- * of what it has at each place; without what self had there if `exclude_self`. */
+/* Divide `out`, to which `add` (index_add_ or scatter_add_) has added src at `index` along dim, by
+ * the number of summands of each element; `exclude_self`: the old element of self is not a
+ * summand. */
 int along_mean(dp_ctx *ctx, const char *add, dp_tensor *out, int64_t dim, dp_tensor *index,
                dp_tensor *src, bool exclude_self);
 bool along_is(dp_str text, const char *word);
 
-/* The three forms of an operator, by write_NAME(ctx, self, ..., &out): its result made, in place of
- * self, and out=. */
+/* Define the three variants of an operator, functional, in-place and out=, from write_NAME(ctx,
+ * self, ..., &out). */
 #define ALONG_ARGS(...) __VA_ARGS__
 #define ALONG_FORMS(name, params, args)                                                            \
     static int name##_new(dp_ctx *ctx, dp_tensor *self, ALONG_ARGS params, dp_tensor **out)        \

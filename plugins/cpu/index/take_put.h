@@ -1,10 +1,10 @@
-/* take_put.h -- a check of index that put_ and masked_scatter_ share. */
+/* take_put.h -- a check of the tensors' devices for put_ and masked_scatter_. */
 #ifndef CPU_TAKE_PUT_H
 #define CPU_TAKE_PUT_H
 
 #include "core/elements.h"
 
-/* DP_ERUNTIME unless `a` and `b` lie on self's device. */
+/* Check that `a` and `b` are on self's device.  DP_ERUNTIME: one is not. */
 int index_check_devices(dp_ctx *ctx, const char *what, dp_tensor *self, dp_tensor *a, dp_tensor *b);
 
 #endif

@@ -1,23 +1,24 @@
-/* lu.h -- LU factors, for what follows from them. */
+/* lu.h -- LU factors, for the operators that compute results from them. */
 #ifndef CPU_LU_H
 #define CPU_LU_H
 
 #include "matrices.h"
 
-/* The outputs that hold factors; where they are computed. */
+/* outputs for the factors, and the tensors in which they are computed */
 typedef struct lu {
-    int at[3]; /* places of LU, pivots and info among the outputs; -1: it is none */
+    int at[3]; /* indices of LU, pivots and info among the outputs; -1: not an output */
     dp_tensor *lu, *pivots, *info;
 } lu;
 
-/* Makes the outputs of a matrix A of this view, before anything is computed. */
+/* Make the outputs for a matrix with view `a`, before anything is computed. */
 int lu_begin(dp_ctx *ctx, outs *o, lu *f, const dp_view *a);
-/* f->lu becomes the factors of A; f->info is 0 of an empty one. */
+/* Compute the factors of A in f->lu, f->pivots and f->info; f->info is 0 if A is empty. */
 int lu_factor(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A);
-/* The outputs get what was computed, if rc is 0; all that f holds goes.  Returns rc, or a copy's
- * code. */
+/* Copy the results to the outputs, if `rc` is 0, and release the tensors of `f`.  Return rc, or the
+ * code of a failed copy. */
 int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f);
-/* What is factored for A: its transpose, if A is real and lies by rows, else A.  *out owned. */
+/* Return the matrix to factor in *out, owned: the transpose of A if A is real and row-major, else
+ * A. */
 int lu_side(dp_ctx *ctx, dp_tensor *A, bool *turned, dp_tensor **out);
 
 #endif

@@ -1,13 +1,14 @@
-/* qr.h -- reflectors of QR factors, as linalg_qr and ormqr use them (geqrf.c). */
+/* qr.h -- Householder reflectors of QR factors, used by linalg_qr and ormqr (geqrf.c). */
 #ifndef CPU_QR_H
 #define CPU_QR_H
 
 #include "matrices.h"
 
-/* *x: a copy of self that was factored; *tau: its reflectors' factors. */
+/* Factor a copy of self: *x has the factors, *tau the scalar factors of the reflectors.  Both
+ * owned. */
 int qr_factor_of(dp_ctx *ctx, dp_tensor *self, dp_tensor **x, dp_tensor **tau);
-/* x [..., m, n], by columns, whose columns hold reflectors, becomes their product; tau [..., k],
- * m >= n >= k. */
+/* Replace the reflectors in the columns of x [..., m, n], column-major, by their product.  tau is
+ * [..., k], with m >= n >= k. */
 int qr_product(dp_ctx *ctx, dp_tensor *x, dp_tensor *tau);
 /* Check the factors `t` of the reflectors `a`: "name: Expected tau to have one dimension less
  * ...". */

@@ -1,8 +1,9 @@
-/* blas_core.h -- which of OpenBLAS's core types fits a processor better than the one that OpenBLAS
- * chose.
+/* blas_core.h -- the choice of an OpenBLAS core type that fits a processor better than the type
+ * that OpenBLAS chose.
  *
- * OpenBLAS chooses by family and model, and takes its oldest kernels (Prescott) for models that are
- * newer than the library.  Here only the instructions decide. */
+ * OpenBLAS chooses by family and model of the processor, and uses its oldest kernels (Prescott) for
+ * models that are newer than the library.  This choice depends only on the instructions of the
+ * processor. */
 #ifndef CPU_BLAS_CORE_H
 #define CPU_BLAS_CORE_H
 
@@ -14,9 +15,9 @@
 typedef enum blas_level {
     BLAS_SSE,
     BLAS_AVX,
-    BLAS_AVX2,   /* and FMA */
-    BLAS_AVX512, /* F, CD, BW, DQ and VL */
-    BLAS_BF16,   /* and AVX512_BF16 */
+    BLAS_AVX2,   /* AVX2 and FMA */
+    BLAS_AVX512, /* AVX512 F, CD, BW, DQ and VL */
+    BLAS_BF16,   /* AVX512 and AVX512_BF16 */
     BLAS_UNKNOWN /* a core type that this table does not have: never replaced */
 } blas_level;
 
@@ -50,11 +51,10 @@ typedef struct blas_cpu {
     bool amd;
 } blas_cpu;
 
-/* The i-th best core type for this processor whose kernels use more of its instructions than those
- * of core type `own`; NULL: there are no more.  A build of OpenBLAS may lack the first ones.
+/* Return the i-th best core type for this processor that uses more of its instructions than core
+ * type `own`; NULL: there are no more.  A build of OpenBLAS may lack the first ones.
  *
- * SkylakeX and Cooperlake differ in products of bfloat16 only, so a library that chose one keeps
- * it. */
+ * SkylakeX and Cooperlake differ only in products of bfloat16, so neither replaces the other. */
 static inline const char *blas_better_core(const blas_cpu *cpu, const char *own, int i)
 {
     const struct {
@@ -75,7 +75,7 @@ static inline const char *blas_better_core(const blas_cpu *cpu, const char *own,
     return NULL;
 }
 
-/* This processor, with what the system lets programs use. */
+/* Return the properties of this processor, as far as the system lets programs use them. */
 static inline blas_cpu blas_this_cpu(void)
 {
     blas_cpu cpu = {BLAS_UNKNOWN, false};
@@ -95,7 +95,7 @@ static inline blas_cpu blas_this_cpu(void)
                                                 : BLAS_SSE;
     cpu.amd = __builtin_cpu_is("amd");
 #else
-    cpu.level = BLAS_SSE; /* the names above are of x86 alone */
+    cpu.level = BLAS_SSE; /* the names above are only for x86 */
 #endif
     return cpu;
 }

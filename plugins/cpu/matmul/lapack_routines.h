@@ -1,14 +1,16 @@
 /* lapack_routines.h -- the routines of LAPACK, and trsm of BLAS, that plugin cpu calls, in
- * Fortran's calling convention: every argument by reference, integers of 32 bits, after them the
- * length of each character argument.  Arrays are void, so that the four dtypes have one C type.
+ * Fortran's calling convention: all arguments by reference, integers of 32 bits, and after all
+ * arguments the length of each character argument.  Arrays are void, so that the four dtypes have
+ * one C type.
  *
- * A list without include guards: lapack.h makes types and tables of it, openblas.c what fills the
- * tables.
+ * This list has no include guards: lapack.h makes types and tables from it, openblas.c makes the
+ * code that fills the tables.
  *
- * LAPACK4(name, s, d, c, z, parameters)   the symbols of float32, float64, complex64 and complex128
- * LAPACK2(name, f, d, parameters)         the symbols of two dtypes: some routines take one array
- *                                         more (rwork) for complex dtypes, and have a table of
- *                                         two for each */
+ * LAPACK4(name, s, d, c, z, parameters)   the symbols for float32, float64, complex64 and
+ * complex128
+ * LAPACK2(name, f, d, parameters)         the symbols for two dtypes: routines that take one more
+ *                                         array (rwork) for complex dtypes have one table for real
+ *                                         and one for complex dtypes */
 #define LAPACK(name, ...) LAPACK4(name, s##name##_, d##name##_, c##name##_, z##name##_, __VA_ARGS__)
 
 #define LAPACK_REAL(name, ...)    LAPACK2(name, s##name##_, d##name##_, __VA_ARGS__)

@@ -1,5 +1,5 @@
-/* openblas.h -- OpenBLAS, opened at the first call that needs it, and the memory that it needs for
- * a thread. */
+/* openblas.h -- OpenBLAS, which is opened at the first call that needs it, and its buffers, one per
+ * thread. */
 #ifndef CPU_OPENBLAS_H
 #define CPU_OPENBLAS_H
 
@@ -14,17 +14,19 @@ extern struct blas_functions {
     BLAS_MAP(BLAS_MEMBER_)
 } blas;
 
-/* Open OpenBLAS, fill `blas` and the tables of lapack.h, and tell the host which kernels it uses.
- * Every kernel that uses them calls this first.  Errors: DP_ERESOURCE, there is no memory for it;
- * DP_ERUNTIME, the system does not have it.  A later call tries again. */
+/* Open OpenBLAS, fill `blas` and the tables of lapack.h, and report to the host which kernels
+ * OpenBLAS uses.  Every kernel that uses the tables calls this first.  DP_ERESOURCE: no memory for
+ * OpenBLAS.  DP_ERUNTIME: the system does not have OpenBLAS.  After an error, a later call tries
+ * again. */
 int blas_ready(dp_ctx *ctx);
 
-/* Around each call of OpenBLAS that computes, on its thread, not nested: wait until OpenBLAS has a
- * buffer for this thread.  Without a buffer it would try to map one, and for ever if it cannot. */
+/* Enclose each call of OpenBLAS that computes, on the calling thread, not nested.  blas_enter()
+ * waits until OpenBLAS has a buffer for the thread; without one, OpenBLAS would try to map one, for
+ * ever if it cannot. */
 void blas_enter(void);
 void blas_leave(void);
 
-/* When the plugin is unloaded: close OpenBLAS if it was opened.  No kernel runs. */
+/* Close OpenBLAS, if it was opened, when the plugin is unloaded.  No kernel may be running. */
 void blas_close(void);
 
 #endif

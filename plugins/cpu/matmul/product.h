@@ -1,35 +1,35 @@
-/* product.h -- products of matrices and vectors, added to a tensor: what mm, bmm and addmv
- * share. */
+/* product.h -- products of matrices and vectors, added to a tensor, for mm, bmm and addmv. */
 #ifndef CPU_PRODUCT_H
 #define CPU_PRODUCT_H
 
 #include "core/dense.h"
 #include "gemm.h"
 
-/* dtypes that are multiplied: all but Half and Bool */
+/* dtypes of products: all except Half and Bool */
 #define PRODUCT_DTYPES (DENSE_NUMBERS | DP_DTYPE_BITS(DP_DTYPES_COMPLEX))
 
-/* out = beta self + alpha a b, of any of the ranks that operators take. */
+/* out = beta * self + alpha * a * b, for operands of all ranks that the operators take */
 typedef struct product {
-    dp_tensor *self, *a, *b; /* self NULL: alpha a b */
+    dp_tensor *self, *a, *b; /* self NULL: alpha * a * b */
     dp_value beta, alpha;
-    dp_dtype dtype; /* of the result; a's and b's differ from it only where nothing is multiplied */
-    int ndim;       /* of the result */
-    int64_t sizes[3]; /* the batch comes first where there is one */
+    /* dtype of the result; `a` and `b` have it, too, unless an operand has no elements */
+    dp_dtype dtype;
+    int ndim;         /* number of dimensions of the result */
+    int64_t sizes[3]; /* sizes of the result; the batch is first, if there is one */
     int64_t k;
 } product;
 
 bool product_is_nonzero(dp_value v);
-/* Fail unless t can be expanded to sizes [n]; the messages are at::expand's. */
+/* Check that `t` can be expanded to sizes [n]; the messages are those of at::expand. */
 int product_check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *sizes);
-/* at::assert_no_internal_overlap */
+/* Refuse internal overlap, as at::assert_no_internal_overlap does. */
 int product_check_overlap(dp_ctx *ctx, const dp_tensor *t);
-/* Check the dtypes of `a` and `b`, and that beta and alpha fit them, if there is something to
- * multiply.  `what`: the kernel that PyTorch names in its error. */
+/* Check the dtypes of `a` and `b`, and that beta and alpha fit them, if the operands have elements.
+ * `what` is the kernel that PyTorch names in its error. */
 int product_check_types(dp_ctx *ctx, const product *p, const char *what);
-/* c = beta c + alpha a b, where c has memory and the result's shape. */
+/* Compute c = beta * c + alpha * a * b; `c` has memory and the result's shape. */
 int product_multiply(dp_ctx *ctx, const product *p, dp_tensor *c);
-/* c = beta c, of any dtype: the sum of no products. */
+/* Compute c = beta * c, for all dtypes, if there are no products to add. */
 int product_scale(dp_ctx *ctx, const product *p, dp_tensor *c);
 /* Make, or resize, *out and compute it.  The caller has checked shapes and dtypes of `a` and
  * `b`. */

@@ -1,4 +1,4 @@
-/* embedding_bag.h -- bags of rows of a table: what embedding_bag and its gradients share. */
+/* embedding_bag.h -- bags of rows of a table, for embedding_bag and its gradients. */
 #ifndef CPU_EMBEDDING_BAG_H
 #define CPU_EMBEDDING_BAG_H
 
@@ -9,21 +9,21 @@ enum { EB_SUM, EB_MEAN, EB_MAX, EB_MODES };
 
 typedef struct eb_bags {
     pack p;
-    dp_tensor *weight, *indices, *offsets, *factors; /* factors: of each index, or NULL */
+    dp_tensor *weight, *indices, *offsets, *factors; /* factors: weights of the indices, or NULL */
     int64_t mode, padding;
-    bool last; /* the last offset is the end of the last bag */
-    /* found by eb_prepare() */
+    bool last; /* the last offset is the end of the last bag (include_last_offset) */
+    /* the members below are set by eb_prepare() */
     dp_dtype dtype, index_dtype;
     int64_t rows, dim, n, bags;
-    const int64_t *at, *from; /* [n], [bags] */
+    const int64_t *at, *from; /* [n] row of each index; [bags] first index of each bag */
     const double *factor;
-    const float *packed; /* the table, if it is packed and of float32 */
+    const float *packed; /* the table's elements if it is contiguous and float32, else NULL */
 } eb_bags;
 
-/* Check the arguments and read indices and offsets; faults are in p.rc. */
+/* Check the arguments and read indices and offsets; an error is in p.rc. */
 void eb_prepare(dp_ctx *ctx, eb_bags *b);
 int eb_check_index_dtype(dp_ctx *ctx, const char *name, dp_dtype d);
-/* Row `row` of the table as doubles [dim]. */
+/* Convert row `row` of the table to doubles [dim]. */
 void eb_load_row(const eb_bags *b, int64_t row, double *to);
 
 static inline int64_t eb_end_of(const eb_bags *b, int64_t bag)

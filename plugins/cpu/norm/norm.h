@@ -1,13 +1,13 @@
-/* norm.h -- the loops of normalisation: norm.c and its kin prepare them, levels/norm.c runs them.
+/* norm.h -- the loops of normalisation: batch_norm.c and layer_group_norm.c call them,
+ * levels/norm.c has them.
  *
- * A plane is a run of elements that lie side by side; a matrix has its rows so. */
+ * The elements of a plane are contiguous; so are those of each row of a matrix. */
 #ifndef CPU_NORM_H
 #define CPU_NORM_H
 
 #include "core/isa.h"
 
-/* Planes of `size` elements, one behind the other.  Coefficients [planes], as the loop needs
- * them. */
+/* Consecutive planes of `size` elements.  The coefficients [planes] depend on the loop. */
 typedef struct nm_planes {
     const void *x, *dy;
     void *y;
@@ -16,20 +16,20 @@ typedef struct nm_planes {
     const double *mean, *f, *k, *g; /* coefficients */
 } nm_planes;
 
-/* Rows of n elements, each normalised by itself: mean and rstd [rows], gamma and beta [n] or
+/* Rows of n elements, each normalised by its own mean and rstd [rows]; gamma and beta [n] may be
  * NULL. */
 typedef struct nm_rows {
     const void *x, *dy, *gamma, *beta;
     void *y, *mean, *rstd;
     int64_t n;
     double eps;
-    /* of the slopes of gamma and beta: chunks of `chunk` of all `rows`, each with sums [2, n] of
-     * doubles */
+    /* for the gradients of gamma and beta: chunks of `chunk` of the `rows` rows, each with sums [2,
+     * n] in double */
     int64_t rows, chunk;
     double *sums;
 } nm_rows;
 
-/* A matrix [rows, n] whose columns are normalised; coefficients [n].  Chunks as in nm_rows. */
+/* A matrix [rows, n] whose columns are normalised, with coefficients [n].  Chunks as in nm_rows. */
 typedef struct nm_columns {
     const void *x, *dy;
     void *y;
@@ -39,22 +39,22 @@ typedef struct nm_columns {
 } nm_columns;
 
 enum {
-    NM_PLANE_MOMENTS,  /* sum: mean; more: sum of squared distances from it */
+    NM_PLANE_MOMENTS,  /* sum: mean; more: sum of squared distances from the mean */
     NM_PLANE_SCALE,    /* y = x * f + g */
-    NM_PLANE_DOTS,     /* sum: of dy; more: of dy * (x - mean) */
+    NM_PLANE_DOTS,     /* sum: sum of dy; more: sum of dy * (x - mean) */
     NM_PLANE_SLOPE,    /* y = dy * f - ((x - mean) * k + g) */
     NM_ROW_NORM,       /* y = (x - mean) * rstd * gamma + beta; mean, rstd */
-    NM_ROW_SLOPE,      /* y: the slope of x */
-    NM_ROW_DOTS,       /* sums: of dy * (x - mean) * rstd and of dy; over chunks */
-    NM_COLUMN_SUMS,    /* sums: of x; over chunks */
-    NM_COLUMN_SQUARES, /* sums: of (x - mean)^2 and of x - mean; over chunks */
-    NM_COLUMN_SCALE,   /* as of planes; over rows */
-    NM_COLUMN_DOTS,    /* over chunks */
-    NM_COLUMN_SLOPE,   /* over rows */
+    NM_ROW_SLOPE,      /* y: the gradient by x */
+    NM_ROW_DOTS,       /* sums of dy * (x - mean) * rstd and of dy; range over chunks */
+    NM_COLUMN_SUMS,    /* sums of x; range over chunks */
+    NM_COLUMN_SQUARES, /* sums of (x - mean)^2 and of x - mean; range over chunks */
+    NM_COLUMN_SCALE,   /* like NM_PLANE_SCALE; range over rows */
+    NM_COLUMN_DOTS,    /* like NM_PLANE_DOTS; range over chunks */
+    NM_COLUMN_SLOPE,   /* like NM_PLANE_SLOPE; range over rows */
     NM_LOOPS
 };
 
-/* [NM_LOOPS]: for float32 and for float64. */
+/* [NM_LOOPS]: a loop for float32 and for float64 */
 typedef struct nm_row {
     dp_range_fn run[2];
 } nm_row;

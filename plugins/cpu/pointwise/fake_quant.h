@@ -1,4 +1,5 @@
-/* fake_quant.h -- what fake quantization by given and by learned scales and zero points shares. */
+/* fake_quant.h -- helpers for fake quantization with given and with learnable scales and zero
+ * points. */
 #ifndef CPU_FAKE_QUANT_H
 #define CPU_FAKE_QUANT_H
 
@@ -6,11 +7,11 @@
 
 typedef struct fq_range {
     int64_t min, max;
-    bool whole; /* zero points are integers, added when a number is rounded; else before */
+    bool whole; /* zero points are integers, and are added after rounding; else before rounding */
     double grad_factor;
 } fq_range;
 
-/* What the processor makes of a number that does not fit: the least integer. */
+/* Convert `v` as the processor does: a number that does not fit becomes the least integer. */
 static inline int64_t fq_as_integer(double v)
 {
     return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
@@ -21,13 +22,13 @@ static inline double fq_clamped(const fq_range *r, int64_t q)
     return fmin(fmax((double)q, (double)r->min), (double)r->max);
 }
 
-/* t, of one number for each index of self's dimension `axis`, as `dtype` and of a shape that
- * broadcasts; a 0-dim t stays one.  *out owned. */
+/* Convert `t`, which has one number per index of self's dimension `axis`, to `dtype` and to a shape
+ * that broadcasts with self; a 0-dim t stays 0-dim.  *out owned. */
 int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
                   dp_tensor **out);
-/* scale and zero as 0-dim tensors on the CPU.  Owned. */
+/* Make 0-dim CPU tensors of `scale` and `zero`.  Owned. */
 int fq_one_of_each(dp_ctx *ctx, double scale, int64_t zero, dp_tensor *out[2]);
-/* Element `at` of t as a float; of a 0-dim t with at < 0. */
+/* Read element `at` of `t` as a float; if t is 0-dim, at < 0. */
 int fq_number_of(dp_ctx *ctx, dp_tensor *t, int64_t at, double *out);
 int fq_check_zero(dp_ctx *ctx, bool inside);
 int fq_check_channels(dp_ctx *ctx, const dp_view *x, const dp_view *s, const dp_view *z,

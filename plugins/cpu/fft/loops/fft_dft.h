@@ -1,5 +1,5 @@
-/* fft_dft.h -- transforms of 2 to 8 numbers, in place: included by levels/fft.c with T, the type of
- * a part, and FN(name), a function's name for it. */
+/* fft_dft.h -- transforms of 2 to 8 numbers, in place.  levels/fft.c includes it with T, the type
+ * of a part, and FN(name), a function's name for that type. */
 
 typedef struct FN(number) {
     T re, im;
@@ -30,7 +30,7 @@ FFT_INLINE N FN(scaled)(N a, T s)
     return (N){a.re * s, a.im * s};
 }
 
-FFT_INLINE N FN(turned)(N a) /* by -90 degrees */
+FFT_INLINE N FN(turned)(N a) /* rotated by -90 degrees */
 {
     return (N){a.im, -a.re};
 }
@@ -83,7 +83,7 @@ FFT_INLINE void FN(dft5)(N *a)
     a[4] = FN(minus)(x1, y1);
 }
 
-/* c . (p1, p2, p3), and the same of sines */
+/* Return the dot product of (ca, cb, cc) with (a, b, c). */
 FFT_INLINE N FN(dot3)(N a, T ca, N b, T cb, N c, T cc)
 {
     return FN(plus)(FN(plus)(FN(scaled)(a, ca), FN(scaled)(b, cb)), FN(scaled)(c, cc));

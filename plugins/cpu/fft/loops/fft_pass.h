@@ -1,7 +1,7 @@
-/* fft_pass.h -- passes over all lanes, and plans made of them: included by levels/fft.c with T, the
- * type of a part, and FN(name), a function's name for it. */
+/* fft_pass.h -- passes over all lanes, and transforms composed of them.  levels/fft.c includes it
+ * with T, the type of a part, and FN(name), a function's name for that type. */
 
-/* Written out: compilers make vectors of a loop only if there is none in it. */
+/* Loops over the radix are unrolled here, because compilers vectorize only innermost loops. */
 #ifndef TIMES_2
 #define TIMES_2(F, g) F(0, g) F(1, g)
 #define TIMES_3(F, g) TIMES_2(F, g) F(2, g)
@@ -19,7 +19,7 @@
         yi[q + lanes * k] = b.im;                                                                  \
     }
 
-/* Row p of the m that come out, from and to `lanes` neighbours. */
+/* Compute row p of the m results of a pass, for `lanes` neighbouring lanes. */
 #define PASS_ROW(R, factors)                                                                       \
     FFT_INLINE void FN(row##R##factors)(const T *restrict xr, const T *restrict xi,                \
                                         T *restrict yr, T *restrict yi, int64_t far,               \
@@ -60,7 +60,7 @@ PASS(8)
 #undef LOAD
 #undef STORE
 
-/* Sums and differences of the elements that lie symmetrically, for BLOCK lanes. */
+/* sums and differences of symmetric elements, for BLOCK lanes */
 typedef struct FN(halves) {
     T first[2][BLOCK];
     T plus[FFT_PRIME / 2][2][BLOCK], minus[FFT_PRIME / 2][2][BLOCK];
@@ -93,7 +93,7 @@ static void FN(put_lanes)(T *yr, T *yi, const T *re, const T *im, N w, int64_t l
     }
 }
 
-/* Elements k and radix - k of a transform. */
+/* Compute elements k and radix - k of a transform. */
 static void FN(sum_halves)(const FN(halves) * h, const fft_pass *p, int64_t k, T low[2][BLOCK],
                            T high[2][BLOCK])
 {
@@ -110,7 +110,7 @@ static void FN(sum_halves)(const FN(halves) * h, const fft_pass *p, int64_t k, T
         at += k;
         at -= at >= p->radix ? p->radix : 0;
     }
-    for (int q = 0; q < BLOCK; q++) { /* c + i s and c - i s; sines are those of -k */
+    for (int q = 0; q < BLOCK; q++) { /* c + i s and c - i s; the sines are those of -k */
         low[0][q] = c[0][q] - s[1][q];
         low[1][q] = c[1][q] + s[0][q];
         high[0][q] = c[0][q] + s[1][q];
@@ -118,7 +118,7 @@ static void FN(sum_halves)(const FN(halves) * h, const fft_pass *p, int64_t k, T
     }
 }
 
-/* Of any odd radix up to FFT_PRIME. */
+/* Run a pass of any odd radix up to FFT_PRIME. */
 static void FN(pass_odd)(const fft_pass *p, fft_pair x, fft_pair y, int64_t lanes)
 {
     const T *wr = p->factors.re, *wi = p->factors.im;
@@ -189,7 +189,7 @@ static fft_pair FN(run_passes)(const fft_plan *p, fft_pair x, fft_pair y, int64_
 
 /* -- one line as a matrix -- */
 
-/* y [n2, n1] = x [n1, n2] transposed, times w [n1, n2] */
+/* Compute y [n2, n1] = the transpose of x [n1, n2], times w [n1, n2]. */
 static void FN(turn)(const T *restrict xr, const T *restrict xi, const T *restrict wr,
                      const T *restrict wi, T *restrict yr, T *restrict yi, int64_t n1, int64_t n2)
 {
@@ -215,9 +215,9 @@ static fft_pair FN(run_matrix)(const fft_plan *p, fft_pair x, fft_pair y)
     return FN(run_passes)(p->second, b, a, p->first->n);
 }
 
-/* -- Bluestein: a transform as a convolution with a chirp -- */
+/* -- Bluestein's method: a transform as a convolution with a chirp -- */
 
-/* Row i of x times w[i]. */
+/* Multiply row i of x by w[i]. */
 static void FN(times_rows)(fft_pair x, fft_pair w, int64_t rows, int64_t lanes)
 {
     T *xr = x.re, *xi = x.im;
@@ -246,7 +246,7 @@ static fft_pair FN(run_chirp)(const fft_plan *p, fft_pair x, fft_pair y, int64_t
     fft_pair a = FN(run)(p->inner, x, y, lanes), b = FN(same)(a, x) ? y : x;
     FN(times_rows)(a, p->kernel, p->rows, lanes);
     a = FN(run)(p->inner, (fft_pair){a.im, a.re}, (fft_pair){b.im, b.re}, lanes);
-    a = (fft_pair){a.im, a.re}; /* swapped parts: the inverse */
+    a = (fft_pair){a.im, a.re}; /* exchanged parts make the transform an inverse one */
     FN(times_rows)(a, p->chirp, p->n, lanes);
     return a;
 }

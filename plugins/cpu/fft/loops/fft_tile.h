@@ -1,8 +1,8 @@
-/* fft_tile.h -- between tensors and tiles, and between real lines and complex ones of half the
- * length: included by levels/fft.c with T, the type of a part, and FN(name), a function's name for
- * it. */
+/* fft_tile.h -- copies between tensors and tiles, and conversions between real lines and complex
+ * lines of half the length.  levels/fft.c includes it with T, the type of a part, and FN(name), a
+ * function's name for that type. */
 
-/* n neighbours (re, im) apart; from and to pairs */
+/* Convert n neighbours between (re, im) pairs and separate parts. */
 static void FN(part)(T *restrict re, T *restrict im, const T *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -63,9 +63,10 @@ static void FN(scatter)(const fft_tile *t, int64_t rows, const fft_side *s, doub
     }
 }
 
-/* -- real lines of 2 n elements as complex ones of n -- */
+/* -- real lines of 2 n elements, transformed as complex lines of n elements -- */
 
-/* *a, *b: elements k and n - k of the transform of even elements + i odd ones; w: turns by k */
+/* *a, *b: elements k and n - k of the transform of (even elements + i odd elements); w: the k-th
+ * twiddle factor */
 FFT_INLINE void FN(split_real)(N *a, N *b, N w)
 {
     N even = {(a->re + b->re) * (T)0.5, (a->im - b->im) * (T)0.5};
@@ -75,7 +76,7 @@ FFT_INLINE void FN(split_real)(N *a, N *b, N w)
     *b = (N){even.re - odd.re, odd.im - even.im};
 }
 
-/* and back, twice as large */
+/* the inverse of split_real(), multiplied by 2 */
 FFT_INLINE void FN(join_real)(N *a, N *b, N w)
 {
     N even = {a->re + b->re, a->im - b->im};
@@ -109,7 +110,7 @@ FFT_INLINE void FN(join_real)(N *a, N *b, N w)
             lr[k] = a.re, li[k] = a.im;                                                            \
             hr[-k] = b.re, hi[-k] = b.im;                                                          \
         }                                                                                          \
-        if (n % 2 == 0) { /* the one in the middle meets itself */                                 \
+        if (n % 2 == 0) { /* the middle element is its own partner */                              \
             N a = {re[half], im[half]}, b = a;                                                     \
             FN(step)(&a, &b, FN(load)(wr, wi, half));                                              \
             re[half] = a.re, im[half] = a.im;                                                      \
@@ -127,7 +128,7 @@ FFT_INLINE void FN(join_real)(N *a, N *b, N w)
             FN(name##_line)(re + b * t->lane, im + b * t->lane, p->n, p->real.re, p->real.im);     \
     }
 
-/* Element 0 gives 0 and n, which are real. */
+/* Compute elements 0 and n, which are real, from element 0. */
 static void FN(real_after_ends)(const fft_tile *t, int64_t n)
 {
     T *re = t->parts.re, *im = t->parts.im;

@@ -1,17 +1,17 @@
-/* loops/distance.h -- norms of differences of rows of the type T, named by its end E.  Included
- * once for each by levels/distance.c.  Differences are brought together in LANES, so that no bit
- * depends on the level. */
+/* loops/distance.h -- norms of the differences of rows of type T; E is the suffix of the type.
+ * levels/distance.c includes it once per type.  Differences are summed in LANES accumulators, so
+ * that no bit depends on the vector level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 
 #define DS_ADD(a, b)     ((a) + (b))
 #define DS_MORE(a, b)    ((a) != (a) || (b) <= (a) ? (a) : (b)) /* NaN wins */
-#define DS_GREATER(a, b) ((b) > (a) ? (b) : (a)) /* NaN is passed over, by cdist as in PyTorch */
+#define DS_GREATER(a, b) ((b) > (a) ? (b) : (a)) /* NaN is ignored in cdist, as in PyTorch */
 #define DS_HALF(half, join)                                                                        \
     _Pragma("GCC ivdep") for (int l = 0; l < half; l++) s[l] = join(s[l], s[l + half]);
 
-/* out [rows]: the norms of a less each of the rows b; in blocks, so that what is left of the lanes
- * comes together for many rows at once.  `each`: of the difference d; `end`: of what came
- * together. */
+/* Compute out [rows], the norms of the differences of `a` and each of the rows `b`.  The lanes of a
+ * block of rows are merged together.  `each` is the term of a difference d, `join` adds two terms,
+ * and `end` converts the sum to the norm. */
 #define DS_NORM(name, each, join, end)                                                             \
     static inline void FN(name##_lanes)(const T *restrict a, const T *restrict b, int64_t n,       \
                                         T *restrict four)                                          \
@@ -38,7 +38,8 @@
             w = rows - j < ROWS ? rows - j : ROWS;                                                 \
             for (int64_t k = 0; n > 4 && k < w; k++)                                               \
                 FN(name##_lanes)(a, b + (j + k) * n, n, s + 4 * k);                                \
-            for (int64_t l = 0; n <= 4 && l < 4; l++) /* the same, where other lanes are 0 */      \
+            for (int64_t l = 0; n <= 4 && l < 4;                                                   \
+                 l++) /* the same sums, since all other lanes are 0 */                             \
                 for (int64_t k = 0; k < w; k++) {                                                  \
                     T d = l < n ? a[l] - b[(j + k) * n + l] : 0;                                   \
                     s[4 * k + l] = join((T)0, each);                                               \

@@ -1,19 +1,20 @@
-/* loops/norm.h -- means, variances and what is scaled by them, for the type T, named by its end E.
- * Included once for each by levels/norm.c.
+/* loops/norm.h -- means, variances and normalised elements of type T; E is the suffix of the type.
+ * levels/norm.c includes it once per type.
  *
- * Runs are added up in LANES, and blocks of BLOCK elements in double, so that long runs stay exact
- * and no bit depends on the vector level. */
+ * Runs are summed in LANES accumulators, and blocks of BLOCK elements in double, so that long runs
+ * stay exact and no bit depends on the vector level. */
 #define FN(name)     DP_ISA_PASTE(name, E)
 #define FMA(a, b, c) DP_ISA_PASTE(dpm_fma, E)(a, b, c)
 
-/* Both lanes of each pair, by halves. */
+/* Merge the upper half of both arrays of lanes into the lower half. */
 #define NM_HALF(half)                                                                              \
     _Pragma("GCC ivdep") for (int l = 0; l < half; l++)                                            \
     {                                                                                              \
         a[l] += a[l + half];                                                                       \
         b[l] += b[l + half];                                                                       \
     }
-/* Adds f(i) and g(i), expressions of an index, for i of [0, n) to the doubles first and second. */
+/* Add f(i) and g(i), expressions of an index, for i in [0, n) to the doubles `first` and
+ * `second`. */
 #define NM_SUMS(first, second, n, f, g)                                                            \
     {                                                                                              \
         poll look_ = {0};                                                                          \
@@ -35,7 +36,7 @@
     }
 #define NM_NONE(i) 0
 
-/* Mean, and the sum of squared distances from it. */
+/* Return the mean, and set *squares to the sum of squared distances from it. */
 static inline double FN(moments)(const T *restrict x, int64_t n, double *squares)
 {
     double sum = 0, ignored = 0, low = 0;
@@ -51,7 +52,7 @@ static inline double FN(moments)(const T *restrict x, int64_t n, double *squares
     NM_SUMS(*squares, low, n, EACH, SMALL)
 #undef SMALL
 #undef EACH
-    *squares -= low * low / (double)n; /* what m's rounding added */
+    *squares -= low * low / (double)n; /* the part that comes from rounding m */
     *squares = *squares < 0 ? 0 : *squares;
     return mean;
 }
@@ -125,9 +126,8 @@ static inline void FN(scale_row)(const T *restrict x, const T *restrict gamma,
         }
 }
 
-/* The mean of a row with an infinity is NaN and that of an empty row is 0, as in PyTorch; and as
- * there the variance, rstd and offset are rounded to T, which shows in rows whose elements are
- * almost equal. */
+/* As in PyTorch, the mean of a row with an infinity is NaN, that of an empty row is 0, and the
+ * variance, rstd and offset are rounded to T, which is visible in rows of almost equal elements. */
 static void FN(row_norm)(int64_t begin, int64_t end, void *user)
 {
     const nm_rows *r = user;
@@ -175,8 +175,8 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* The sums of w <= NM_WIDE columns of rows [from, to) in a and b, doubles: `each` adds for column j
- * + l of row i to x_[l] and y_[l].  Rows are added up in blocks of NM_ROWS in T. */
+/* Sum w <= NM_WIDE columns of rows [from, to) to the doubles a and b; `each` adds its terms for
+ * column j + l of row i to x_[l] and y_[l].  Blocks of NM_ROWS rows are summed in T. */
 #define NM_COLUMNS(w)                                                                              \
     poll look_ = {0};                                                                              \
     for (int64_t i0 = from; i0 < to && !poll_stops(&look_, NM_ROWS * NM_WIDE); i0 += NM_ROWS) {    \
@@ -194,7 +194,7 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
             b[j + l] += (double)y_[l];                                                             \
         }                                                                                          \
     }
-/* Sums over the rows of each chunk, columns in blocks of NM_WIDE. */
+/* Sum the rows of each chunk, in blocks of NM_WIDE columns. */
 #define NM_CHUNKS(job)                                                                             \
     for (int64_t c = begin; c < end; c++) {                                                        \
         double *a = (job)->sums + c * 2 * (job)->n, *b = a + (job)->n;                             \
@@ -247,7 +247,7 @@ static void FN(column_sums)(int64_t begin, int64_t end, void *user)
 #undef NM_MEANS
 }
 
-/* The means of these columns, rounded to T. */
+/* Round the means of these columns to T. */
 #define NM_MEANS(w)                                                                                \
     T m[NM_WIDE];                                                                                  \
     for (int64_t l = 0; l < (w); l++)                                                              \
@@ -279,8 +279,8 @@ static void FN(column_dots)(int64_t begin, int64_t end, void *user)
 }
 #undef NM_MEANS
 
-/* Rows of a block go over NM_SPAN columns at a time, whose coefficients are rounded to T once: far
- * more than NM_WIDE, since rows that are written in narrow strips come from slow memory. */
+/* Process blocks of rows, NM_SPAN columns at a time, whose coefficients are rounded to T once.
+ * NM_SPAN is much larger than NM_WIDE, because writing narrow strips of rows is slow. */
 #define NM_BLOCKS(job, names, body)                                                                \
     for (int64_t j = 0; j < (job)->n; j += NM_SPAN) {                                              \
         int64_t w = (job)->n - j < NM_SPAN ? (job)->n - j : NM_SPAN;                               \

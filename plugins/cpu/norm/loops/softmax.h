@@ -1,16 +1,17 @@
-/* loops/softmax.h -- softmax, log_softmax and their gradients for the type T, named by its end E.
- * Included once for each by levels/softmax.c.
+/* loops/softmax.h -- softmax, log_softmax and their gradients for type T; E is the suffix of the
+ * type.  levels/softmax.c includes it once per type.
  *
- * A line's greatest element is subtracted first, so that exp() does not overflow; a NaN or an
- * infinity makes the sum NaN, and thereby the line.  A line is added up in LANES, neighbouring
- * lines each in order: no bit depends on the vector level. */
+ * The greatest element of a line is subtracted first, so that exp() does not overflow.  A NaN or an
+ * infinity makes the sum NaN, and so the whole line.  A single line is summed in LANES
+ * accumulators; neighbouring lines are each summed in order.  So no bit depends on the vector
+ * level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 #define EXP(x)   DP_ISA_PASTE(dpm_exp, E)(x)
 #define LOG(x)   DP_ISA_PASTE(dpm_log, E)(x)
 
-/* -- lines whose elements lie side by side -- */
+/* -- lines with contiguous elements -- */
 
-/* Adds f(element i) to lane i % LANES, for `f` an expression of i. */
+/* Add f(i), an expression of index i, to lane i % LANES. */
 #define SUM_LINE(sum, n, f)                                                                        \
     {                                                                                              \
         T lanes_[LANES] = {0};                                                                     \
@@ -19,18 +20,18 @@
             for (; i < end_; i += LANES)                                                           \
                 for (l = 0; l < LANES; l++)                                                        \
                     lanes_[l] += f(i + l);                                                         \
-        left_ = n - i < LANES ? n - i : LANES; /* more than LANES where it was stopped */          \
+        left_ = n - i < LANES ? n - i : LANES; /* more than LANES if the loop was stopped */       \
         for (l = 0; l < left_; l++)                                                                \
             lanes_[l] += f(i + l);                                                                 \
         sum = FN(add_lanes)(lanes_);                                                               \
     }
 
-/* For i of [0, n). */
+/* Loop over i in [0, n). */
 #define EACH_ELEMENT(n)                                                                            \
     for (int64_t i = 0, end_; i < n && (end_ = poll_next(NULL, i, n)) > i;)                        \
         for (; i < end_; i++)
 
-/* Lane l and lane l + half, for all of them, by halves. */
+/* Merge lane l and lane l + half with `pair`, halving the number of lanes each time. */
 #define HALVES(pair)                                                                               \
     HALVE(32, pair)                                                                                \
     HALVE(16, pair)                                                                                \
@@ -60,7 +61,7 @@ static inline T FN(greatest)(const T *restrict x, int64_t n)
         for (; i < end; i += LANES)
             for (int l = 0; l < LANES; l++)
                 lanes[l] = GREATER(x[i + l], lanes[l]);
-    int64_t left = n - i < LANES ? n - i : LANES; /* more than LANES where it was stopped */
+    int64_t left = n - i < LANES ? n - i : LANES; /* more than LANES if the loop was stopped */
     for (int64_t l = 0; l < left; l++)
         lanes[l] = GREATER(x[i + l], lanes[l]);
     HALVES(GREATER)
@@ -114,13 +115,13 @@ static void FN(log_backward_line)(const T *restrict x, const T *restrict y, T *r
     out[i] = x[i] - EXP(y[i]) * sum;
 }
 
-/* -- w <= SM_WIDE lines side by side, whose elements lie `step` elements apart -- */
+/* -- w <= SM_WIDE neighbouring lines, whose elements are `step` elements apart -- */
 
 #define ROWS                                                                                       \
     for (int64_t i = 0, at = 0; i < n && !poll_stops(&look, w); i++, at += step)                   \
     _Pragma("GCC ivdep") for (int64_t j = 0; j < w; j++)
 
-/* top: the greatest element of each line; sum: 0. */
+/* Set `top` to the greatest element of each line, and `sum` to 0. */
 SM_INLINE void FN(greatest_of)(T *top, T *sum, const T *x, int64_t n, int64_t step, int64_t w)
 {
     poll look = {0};
@@ -188,7 +189,7 @@ SM_INLINE void FN(log_backward_rows)(const T *x, const T *y, T *out, int64_t n, 
 }
 #undef ROWS
 
-/* -- both -- */
+/* -- both layouts -- */
 
 #define LINES(name, line, rows)                                                                    \
     static void FN(name)(int64_t begin, int64_t end, void *user)                                   \

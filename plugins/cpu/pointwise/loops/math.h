@@ -1,8 +1,8 @@
-/* loops/math.h -- the functions of pointwise.yaml's expressions: exp(x) there is pw_exp_f32(x) for
- * float32, and so on for each end of names of types.h.
+/* loops/math.h -- the functions in the expressions of pointwise.yaml: exp(x) in an expression is
+ * pw_exp_f32(x) for float32, and so on for each suffix of types.h.
  *
- * Each gives the same bits wherever an element stands and on every level: it is inlined, and
- * written for that, or a call that is never vectorised. */
+ * Each function gives the same bits for every position of an element and on every vector level: it
+ * is either inlined, and written for that, or a call that is never vectorized. */
 #ifndef CPU_LOOPS_MATH_H
 #define CPU_LOOPS_MATH_H
 
@@ -13,7 +13,7 @@
 #include "lib/math.h"
 #include "types.h"
 
-/* -- the C library's, for float and double -- */
+/* -- functions of the C library for float and double -- */
 
 #define PW_LIBM1_(name)                                                                            \
     static inline float pw_##name##_f32(float x)                                                   \
@@ -46,7 +46,7 @@ static inline double pw_nextafter_f64(double x, double y, double limit)
     (void)limit;
     return nextafter(x, y);
 }
-/* Of the dtype whose largest number is `limit`: 16 bits have a next number of their own. */
+/* `limit` is the largest number of the dtype; 16-bit dtypes have a next number of their own */
 static inline float pw_nextafter_f32(float x, float y, float limit)
 {
     bool half = limit == 65504;
@@ -58,7 +58,7 @@ static inline float pw_nextafter_f32(float x, float y, float limit)
     return half ? dp_float16_to_float(u) : dp_bfloat16_to_float(u);
 }
 
-/* -- ../lib/math.h's -- */
+/* -- functions of lib/math.h -- */
 
 #define PW_OURS1_(name)                                                                            \
     DPM_INLINE float pw_##name##_f32(float x)                                                      \
@@ -113,7 +113,7 @@ PW_OURS2_(rem_floor_near)
 PW_OURS2_(div_floor)
 PW_OURS2_(div_floor_near)
 
-/* Not 0: the forms above that are called near do not take it. */
+/* Return nonzero if the functions above with `near` in their names do not take x. */
 DPM_INLINE uint64_t pw_far_f32(float x)
 {
     return dpm_far_f32(x);
@@ -266,7 +266,7 @@ static inline double _Complex pw_complex_f64(double re, double im)
 
 /* -- every real type -- */
 
-/* greater, lesser: if either is NaN, so is the result.  clip: x with NaN for its bounds is x. */
+/* greater and lesser return NaN if an argument is NaN; clip returns x if a bound is NaN */
 #define PW_REAL_(t, T)                                                                             \
     static inline T pw_greater_##t(T x, T y)                                                       \
     {                                                                                              \
@@ -300,7 +300,7 @@ PW_REAL_(f64, double)
 
 /* -- integers -- */
 
-/* Do they have different signs? */
+/* Test whether x and y have different signs. */
 static inline bool pw_apart(int64_t x, int64_t y)
 {
     return (x < 0) != (y < 0);
@@ -363,7 +363,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
         (void)__builtin_mul_overflow(x / g, y, &product);                                          \
         return (T)(product < 0 ? 0 - (uint64_t)product : (uint64_t)product);                       \
     }
-/* By n modulo the bits of what C shifts: int, or int64_t. */
+/* Shift by n modulo the number of bits of the type in which C shifts, int or int64_t. */
 #define PW_SHIFT_(t, T, U, most)                                                                   \
     static inline T pw_shift_left_##t(T x, T n)                                                    \
     {                                                                                              \

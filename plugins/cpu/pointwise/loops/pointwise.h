@@ -1,6 +1,5 @@
-/* loops/pointwise.h -- what the loops that proto/gen makes of pointwise.yaml use besides their
- * expressions' functions: types, parameters, and constants K(x) of the type T of the
- * computation. */
+/* loops/pointwise.h -- types, parameters and constants for the loops that proto/gen makes from
+ * pointwise.yaml.  K(x) is a constant of type T, in which a loop computes. */
 #ifndef CPU_LOOPS_POINTWISE_H
 #define CPU_LOOPS_POINTWISE_H
 
@@ -11,7 +10,7 @@
 
 #define K(x) ((T)(x))
 
-/* A parameter, in the type of an expression. */
+/* Return parameter `k` in the type of an expression. */
 #define PW_PARAM_(t, place, dtype, memory, value)                                                  \
     __attribute__((unused)) static inline value pw_param_##t(const pw_state *s, int k)             \
     {                                                                                              \

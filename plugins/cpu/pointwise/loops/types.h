@@ -1,5 +1,5 @@
-/* types.h -- the types that loops compute in, by the ends of their names: pw_mem_f32 is how such an
- * element lies in memory, pw_val_f32 what an expression sees of it. */
+/* types.h -- the types in which loops compute, named by suffixes: pw_mem_f32 is the type of an
+ * element in memory, pw_val_f32 its type in expressions. */
 #ifndef CPU_LOOPS_TYPES_H
 #define CPU_LOOPS_TYPES_H
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(end of names, its place in a row of kernels, dtype, in memory, in expressions) */
+/* X(suffix, index in a row of kernels, dtype, type in memory, type in expressions) */
 #define PW_TYPE_MAP(X)                                                                             \
     X(b8, 0, DP_BOOL, uint8_t, bool)                                                               \
     X(u8, 1, DP_UINT8, uint8_t, uint8_t)                                                           \
@@ -28,8 +28,8 @@ enum { PW_TYPES = 10 };
 PW_TYPE_MAP(PW_TYPE_)
 #undef PW_TYPE_
 
-/* Of a dtype: the place in a row of kernels of the type that it is computed in, that type's dtype,
- * and its bytes.  float16 and bfloat16 are computed in float. */
+/* For a dtype: the index in a row of kernels of the type in which it is computed, that type's
+ * dtype, and its bytes.  float16 and bfloat16 are computed in float. */
 typedef struct pw_type {
     int8_t place, dtype, bytes;
 } pw_type;
