@@ -41,7 +41,8 @@ gemm_number gemm_scalar(dp_value v);
 int gemm_check(dp_ctx *ctx, const gemm *g);
 /* Return the bytes of 64-byte aligned scratch memory that a product needs. */
 size_t gemm_scratch(const gemm *g);
-/* Split over the pool's threads; ctx NULL: on this one, which may be one of the pool's. */
+/* Compute a product on the threads of the thread pool; `ctx` NULL: only on the calling thread,
+ * which may belong to the pool. */
 int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch);
 /* Compute n products; `a`, `b` and `c` are the distances in bytes between the operands of two
  * products.  DP_ERESOURCE: no memory for the panels. */

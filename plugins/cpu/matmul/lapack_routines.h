@@ -6,11 +6,11 @@
  * This list has no include guards: lapack.h makes types and tables from it, openblas.c makes the
  * code that fills the tables.
  *
- * LAPACK4(name, s, d, c, z, parameters)   the symbols for float32, float64, complex64 and
- * complex128
- * LAPACK2(name, f, d, parameters)         the symbols for two dtypes: routines that take one more
- *                                         array (rwork) for complex dtypes have one table for real
- *                                         and one for complex dtypes */
+ * LAPACK4(name, s, d, c, z, parameters)   the symbols for the dtypes float32, float64, complex64
+ *                                         and complex128
+ * LAPACK2(name, f, d, parameters)         the symbols for two dtypes: a routine that takes one more
+ *                                         array (rwork) for complex dtypes has one table for the
+ *                                         real dtypes and one for the complex dtypes */
 #define LAPACK(name, ...) LAPACK4(name, s##name##_, d##name##_, c##name##_, z##name##_, __VA_ARGS__)
 
 #define LAPACK_REAL(name, ...)    LAPACK2(name, s##name##_, d##name##_, __VA_ARGS__)

@@ -1,9 +1,10 @@
-/* pointwise.h -- what one pointwise operator is, and how to run it.
+/* pointwise.h -- descriptions of pointwise operators, and pw_new() and pw_write(), which run them.
  *
- * proto/ops/pointwise.yaml has the expression of each operator.  From it proto/gen makes one loop
- * for each operator and type (emit_pointwise.py), and a pw_op that describes its arguments.
- * pointwise.c finds the types, makes the output, and converts what loops do not take: float16 and
- * bfloat16, which are computed as float32, and operands of another dtype than the common one. */
+ * proto/ops/pointwise.yaml has the expression of each operator.  proto/gen makes one loop per
+ * operator and type from it (emit_pointwise.py), and a pw_op that describes the operator's
+ * arguments.  pointwise.c chooses the dtypes, makes the output, and converts operands that loops do
+ * not take: float16 and bfloat16, which are computed as float32, and operands with another dtype
+ * than the common one. */
 #ifndef CPU_POINTWISE_H
 #define CPU_POINTWISE_H
 
@@ -12,20 +13,20 @@
 #include <dispatchd/plugin.h>
 
 enum {
-    PW_VECTOR = 16,        /* elements; the most floats that a vector register holds */
-    PW_BLOCK = 1024,       /* elements that are converted at a time, */
-    PW_BLOCK_BYTES = 8192, /* as long as they need no more than this */
+    PW_VECTOR = 16,        /* elements; the most floats in a vector register */
+    PW_BLOCK = 1024,       /* most elements of a block, which is converted at a time */
+    PW_BLOCK_BYTES = 8192, /* most bytes of a block */
     PW_INPUTS_MAX = 4,
     PW_PARAMS_MAX = 4
 };
 
-/* pw_op.flags: how types are found, as dp_iter_config.flags say it */
+/* pw_op.flags: the choice of dtypes and of the output's strides, as by dp_iter_config.flags */
 enum {
     PW_TO_FLOAT = 1,        /* integers and bools are computed as float32 */
     PW_RESULT_BOOL = 2,     /* the result is bool */
-    PW_SAME_DTYPE = 4,      /* an output must have the result's dtype: nothing is cast into it */
+    PW_SAME_DTYPE = 4,      /* an output must have the result's dtype; the result is not cast */
     PW_RESULT_REAL = 8,     /* the result of complex numbers is real */
-    PW_RESULT_COMPLEX = 16, /* that of real numbers is complex */
+    PW_RESULT_COMPLEX = 16, /* the result of real numbers is complex */
     PW_SAME_INPUTS = 32,    /* inputs are not promoted: they have one dtype */
     /* a new output is contiguous, whatever the strides of the first input, whose shape it has;
      * with PW_RESULT_REAL only if the input is complex */
@@ -36,60 +37,60 @@ enum {
     PW_MAY_OVERLAP = 256
 };
 
-/* A Scalar's value in the form each type needs: integer, real part, imaginary part. */
+/* a Scalar as an integer and as a complex number; each type uses its own members */
 typedef struct pw_scalar {
     int64_t i;
     double d, im;
 } pw_scalar;
 
-/* Shared by all threads of one run. */
+/* arguments of the loops in one run, shared by all threads */
 typedef struct pw_state {
     pw_scalar param[PW_PARAMS_MAX];
-    double limit; /* the largest finite number of the common dtype; of floats alone */
-    int fault;    /* an expression found what the operator refuses */
+    double limit; /* largest finite number of the common dtype, if it is floating */
+    int fault;    /* set by an expression that finds an argument which the operator refuses */
 } pw_state;
 
-/* A kernel's loops by type.  Those of `packed` (bit: place of the type) take packed operands alone,
- * a multiple of PW_VECTOR elements in one row. */
+/* Loops of a kernel by type.  `packed` has a bit for each index of a type whose loop takes only
+ * contiguous operands: one row of a multiple of PW_VECTOR elements. */
 typedef struct pw_row {
     void (*loop[PW_TYPES])(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
     uint32_t packed;
 } pw_row;
 
-/* Another kernel where a Scalar has one value. */
+/* a row of another kernel, used if a Scalar has the value `value` */
 typedef struct pw_when {
-    int input; /* number of an input that is a Scalar, or PW_INPUTS_MAX + that of a parameter */
+    int input; /* index of a Scalar input, or PW_INPUTS_MAX + the index of a parameter */
     int row;
     double value;
 } pw_when;
 
 typedef struct pw_op {
     const char *name;
-    const pw_row *const *tables; /* [DP_ISA_LEVELS] of its family */
+    const pw_row *const *tables; /* [DP_ISA_LEVELS]: kernels of the operator's family */
     int row, flags, n_in, n_params, n_when;
-    unsigned rounded; /* bit: number of a param that is rounded to the common dtype */
+    unsigned rounded; /* bit i: parameter i is rounded to the common dtype */
     const char *params[PW_PARAMS_MAX];
     const pw_when *when;
-    const char *no_bool; /* the error when an input is bool; NULL: bool is allowed */
-    const char *fault;   /* the error when a loop sets `fault` */
-    /* NULL, or a check of the arguments that comes first: 0, or the error's code */
+    const char *no_bool; /* error if an input is bool; NULL: bool is allowed */
+    const char *fault;   /* error if a loop sets `fault` */
+    /* check of the arguments before all others, which returns 0 or an error code; NULL: none */
     int (*check)(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 } pw_op;
 
-/* Compute op of ins [n_in] with params [n_params].  ins are tensors and Scalars; a Scalar counts as
- * a wrapped number.
+/* Compute `op` of ins [n_in] with params [n_params].  Inputs are tensors and Scalars; a Scalar
+ * counts as a wrapped number.
  *
- *   *out   new, of the shape to which the inputs broadcast; owned by the caller
+ *     *out   a new tensor with the shape to which the inputs broadcast, owned by the caller
  *
- * Errors: DP_ERUNTIME, naming the type, when the operator does not take it. */
+ * DP_ERUNTIME: the operator does not take the dtype, which the message names. */
 int pw_new(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
            dp_tensor **out);
-/* The same into `dst`, which is resized if it is none of the inputs, and has a dtype to which the
- * result can be cast. */
+/* Compute like pw_new(), but into `dst`.  dst is resized unless it is one of the inputs; the result
+ * must be castable to its dtype. */
 int pw_write(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
              dp_tensor *dst);
 
-/* Checks: `check` of pointwise.yaml.  They refuse with DP_ERUNTIME. */
+/* Checks named by `check` in pointwise.yaml.  DP_ERUNTIME: the arguments are refused. */
 int pw_check_power(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 int pw_check_hardtanh(dp_ctx *ctx, const dp_value *ins, const dp_value *params);
 int pw_check_lerp(dp_ctx *ctx, const dp_value *ins, const dp_value *params);

@@ -1,4 +1,4 @@
-/* pointwise_run.h -- one run of a pointwise loop: pointwise.c prepares it, pointwise_run.c runs
+/* pointwise_run.h -- one run of a pointwise loop: pointwise.c prepares it, pointwise_run.c executes
  * it. */
 #ifndef CPU_POINTWISE_RUN_H
 #define CPU_POINTWISE_RUN_H
@@ -7,28 +7,30 @@
 
 enum { PW_OPERANDS_MAX = 1 + PW_INPUTS_MAX, PW_ITEM = 16 };
 
-/* How operand k of the loop gets there.  What is converted goes by the common dtype, in which
- * float16 stays float16, so that a value is rounded as often as in PyTorch. */
+/* The conversion of one operand of the loop.  A converted element is first converted to the common
+ * dtype, in which float16 stays float16, so that it is rounded as often as in PyTorch. */
 typedef struct pw_operand {
-    int at;                      /* its number in the iterator; -1: a Scalar */
-    int bytes;                   /* of an element, as the loop sees it */
-    dp_convert_fn first, second; /* as in memory to common to the loop's, or back; NULL: the same */
-    dp_convert_fn move; /* from the loop\'s type to the same: elements brought together, or apart */
-    _Alignas(PW_ITEM) char scalar[PW_ITEM]; /* the Scalar, as the loop sees it */
+    int at;    /* index of the operand in the iterator; -1: a Scalar */
+    int bytes; /* bytes of an element in the loop */
+    /* conversions from memory to the common dtype and on to the loop's dtype, or back; NULL: not
+     * needed */
+    dp_convert_fn first, second;
+    dp_convert_fn move; /* copies elements of the loop's dtype to or from contiguous memory */
+    _Alignas(PW_ITEM) char scalar[PW_ITEM]; /* the Scalar in the loop's dtype */
 } pw_operand;
 
 typedef struct pw_run {
-    pw_state state; /* what the loop is given */
+    pw_state state; /* argument of the loop */
     dp_iter_loop2d loop;
-    bool packed;     /* the loop takes whole vectors */
+    bool packed;     /* the loop takes only whole vectors */
     bool rearranged; /* some operand is a Scalar */
-    bool converted;  /* ... has another type in memory */
-    int n;           /* operands, the result included */
-    int64_t block;   /* elements that are converted at a time */
+    bool converted;  /* some operand has another dtype in memory */
+    int n;           /* number of operands, with the result */
+    int64_t block;   /* most elements of a block */
     pw_operand operand[PW_OPERANDS_MAX];
 } pw_run;
 
-/* Over all elements. */
+/* Run the loop over all elements of the iterator. */
 int pw_run_over(dp_ctx *ctx, const dp_iter *it, pw_run *run);
 
 #endif

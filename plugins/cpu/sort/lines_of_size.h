@@ -1,14 +1,14 @@
-/* lines_of_size.h -- algorithms on records; included once for each kind of record, with
+/* lines_of_size.h -- algorithms on records, included once for each kind of record, with
  *
- *     NAME(f)        f with the kind's ending
+ *     NAME(f)        f with the suffix of the kind
  *     REC            the record
- *     KEY(r), AT(r)  its key and its place
+ *     KEY(r), AT(r)  its key and its index
  *     MAKE(key, at)  a record
  *     KEY_BYTES      bytes of a key
  *
- * Which of several equal elements topk, kthvalue and mode choose, others can see: these are the
- * algorithms of PyTorch on its C++ library (libstdc++: bits/stl_algo.h, stl_heap.h), step by
- * step. */
+ * Which of several equal elements topk, kthvalue and mode return is visible to callers.  So these
+ * are the algorithms that PyTorch runs on its C++ library (libstdc++: bits/stl_algo.h, stl_heap.h),
+ * step by step. */
 
 #define LESS(a, b) (KEY(a) < KEY(b))
 
@@ -19,7 +19,7 @@ static inline void NAME(swap)(REC *a, REC *b)
     *b = t;
 }
 
-/* -- heaps: the greatest first -- */
+/* -- heaps with the greatest record first -- */
 
 static void NAME(adjust)(REC *r, int64_t hole, int64_t n, REC value)
 {
@@ -51,7 +51,7 @@ static void NAME(make_heap)(REC *r, int64_t k)
         NAME(adjust)(r, parent, k, r[parent]);
 }
 
-/* The least k of n come to the front, as a heap. */
+/* Move the least k of n records to the front, as a heap. */
 static void NAME(heap_select)(REC *r, int64_t k, int64_t n)
 {
     NAME(make_heap)(r, k);
@@ -96,10 +96,10 @@ static void NAME(median_to_front)(REC *to, REC *a, REC *b, REC *c)
         NAME(swap)(to, LESS(*a, *c) ? a : LESS(*b, *c) ? c : b);
 }
 
-/* The middle part of a partition of [*begin, *end): what is on the wrong side of the pivot changes
- * places with its like from the other end, in the order in which two scans would meet them, but
- * without a branch for each record (Edelkamp, Weiss: BlockQuicksort).  The ends come to the next
- * ones on the wrong side, or to what was not looked at. */
+/* The middle part of a partition of [*begin, *end).  Records on the wrong side of the pivot are
+ * exchanged in pairs, in the order in which scans from both ends would meet them, but without a
+ * branch per record (Edelkamp, Weiss: BlockQuicksort).  Then *begin and *end are at the next
+ * records on the wrong side, or at records that were not compared. */
 static void NAME(exchange)(REC *r, int64_t *begin, int64_t *end, REC pivot)
 {
     uint8_t left[LN_BLOCK], right[LN_BLOCK]; /* distances from the ends */
@@ -126,7 +126,7 @@ static void NAME(exchange)(REC *r, int64_t *begin, int64_t *end, REC pivot)
     *end = j - (n_right ? right[at_right] : 0);
 }
 
-/* Where the second part begins; more than 3 records. */
+/* Return the beginning of the second part; there are more than 3 records. */
 static int64_t NAME(partition)(REC *r, int64_t begin, int64_t end)
 {
     int64_t i = begin + 1, j = end;
@@ -151,7 +151,7 @@ static int NAME(depth)(int64_t n)
     return 2 * (63 - __builtin_clzll((unsigned long long)n));
 }
 
-/* The record of rank k comes to its place, none behind it is less (std::nth_element). */
+/* Move the record of rank k to index k; no record after it is less (std::nth_element). */
 static void NAME(select)(REC *r, int64_t k, int64_t n)
 {
     int64_t begin = 0, end = n;
@@ -173,7 +173,8 @@ static void NAME(select)(REC *r, int64_t k, int64_t n)
     NAME(insertion_sort)(r + begin, end - begin);
 }
 
-/* Parts of at most 16 records, in order; depth: how often it may still divide. */
+/* Partition the records into parts of at most 16, in ascending order of the parts.  `depth` is
+ * the number of partitions that are still allowed. */
 static void NAME(sort_parts)(REC *r, int64_t begin, int64_t end, int depth)
 {
     for (; end - begin > 16; depth--) {
@@ -190,18 +191,20 @@ static void NAME(sort_parts)(REC *r, int64_t begin, int64_t end, int depth)
     }
 }
 
-/* Equal records in no order of theirs (std::sort). */
+/* Sort; equal records have no particular order (std::sort). */
 static void NAME(sort_any)(REC *r, int64_t n)
 {
     if (n > 1)
         NAME(sort_parts)(r, 0, n, NAME(depth)(n));
-    if (!ln_stops(n)) /* of records that are far from their places it takes n^2 steps */
+    /* after a stop, records may be far from their positions, and this would take n^2 steps */
+    if (!ln_stops(n))
         NAME(insertion_sort)(r, n);
 }
 
-/* -- what is done to a line: what is left of it comes to the front -- */
+/* -- operations on a line, which move the returned records to the front -- */
 
-/* By the bytes of the keys, the last one first; a byte that all keys have in common is left out. */
+/* Sort by the bytes of the keys, the last byte first; a byte that is equal in all keys is
+ * skipped. */
 static void NAME(radix_sort)(REC *r, REC *room, int64_t n)
 {
     int64_t count[KEY_BYTES][256] = {{0}};
@@ -220,7 +223,7 @@ static void NAME(radix_sort)(REC *r, REC *room, int64_t n)
             next[d] = sum;
             sum += here;
         }
-        if (look.stops) /* the counts may not be those of all keys */
+        if (look.stops) /* the counts may be incomplete */
             return;
         for (int64_t i = 0; i < n && !poll_stops(&look, 2); i++)
             to[next[KEY(from[i]) >> 8 * b & 255]++] = from[i];
@@ -265,7 +268,7 @@ static uint64_t NAME(take)(void *records, int64_t k, uint64_t key, int64_t at)
     return KEY(r[0]);
 }
 
-/* The same with only the first k elements of a line as records, k <= n / LN_FEW. */
+/* Do the same with only the first k elements of a line as records, for k <= n / LN_FEW. */
 static void NAME(top_of)(const ln_job *j, ln_take_less *take_less, const char *x, void *records)
 {
     REC *r = records;
@@ -275,8 +278,8 @@ static void NAME(top_of)(const ln_job *j, ln_take_less *take_less, const char *x
     NAME(sort_heap)(r, j->k);
 }
 
-/* Records [left, right], more than two, divide at what is returned; *next is where the greater ones
- * begin. */
+/* Partition records [left, right], more than two, as PyTorch does.  Return the index that divides
+ * them, and set *next to the beginning of the greater ones. */
 static int64_t NAME(divide)(REC *r, int64_t left, int64_t right, int64_t *next)
 {
     int64_t a = left + 2, b = right;
@@ -305,7 +308,7 @@ static int64_t NAME(divide)(REC *r, int64_t left, int64_t right, int64_t *next)
     return b;
 }
 
-/* Hoare's selection with a median of three, as PyTorch has it (quick_select_template). */
+/* Hoare's selection with a median of three, as in PyTorch (quick_select_template). */
 static void NAME(kth)(const ln_job *j, REC *r, REC *room)
 {
     int64_t left = 0, right = j->n - 1;
@@ -323,7 +326,7 @@ static void NAME(kth)(const ln_job *j, REC *r, REC *room)
     r[0] = r[j->k];
 }
 
-/* How many NaNs; the first one comes to *first. */
+/* Return the number of NaNs, and set *first to the first one. */
 static int64_t NAME(nans)(const ln_job *j, const REC *r, REC *first)
 {
     int64_t n = 0;
@@ -336,7 +339,7 @@ static int64_t NAME(nans)(const ln_job *j, const REC *r, REC *first)
     return n;
 }
 
-/* That of rank k to the front; of equal ones each has the rank that their order gives it. */
+/* Move the record of rank k to the front; equal records are ranked by their order. */
 static void NAME(rank)(const ln_job *j, REC *r, REC *room, int64_t k)
 {
     int64_t less = 0, equal = 0;
@@ -350,7 +353,7 @@ static void NAME(rank)(const ln_job *j, REC *r, REC *room, int64_t k)
             less++;
         else if (KEY(r[i]) == KEY(found))
             room[equal++] = MAKE(AT(r[i]), AT(r[i]));
-    if (k - less < 0 || k - less >= equal) /* after a stop between these loops */
+    if (k - less < 0 || k - less >= equal) /* possible after a stop between these loops */
         return;
     NAME(select)(room, k - less, equal);
     r[0] = MAKE(KEY(found), AT(room[k - less]));
@@ -368,13 +371,13 @@ static void NAME(nanmedian)(const ln_job *j, REC *r, REC *room)
 {
     int64_t nans = NAME(nans)(j, r, room);
 
-    if (nans == j->n) /* no NaN is less than another, and none equal to it */
+    if (nans == j->n) /* no NaN is less than, or equal to, another NaN */
         NAME(select)(r, 0, j->n);
     else
         NAME(rank)(j, r, room, (j->n - nans - 1) / 2);
 }
 
-/* No NaN is equal to another. */
+/* Find the mode; no NaN is equal to another NaN. */
 static void NAME(mode)(const ln_job *j, REC *r, REC *room)
 {
     int64_t best = 0, most = 0, count = 0;
@@ -407,9 +410,9 @@ static void NAME(work)(const ln_job *j, void *records, void *room)
     works[j->op](j, records, room);
 }
 
-/* -- from elements and back -- */
+/* -- conversion between elements and records -- */
 
-/* The first j->held elements of l->w lines. */
+/* Load the first j->held elements of l->w lines. */
 #define LOAD(name, dtype, type, sign, inf)                                                         \
     static void NAME(load_##name)(const ln_job *j, const ln_block *l, void *records)               \
     {                                                                                              \
@@ -424,7 +427,7 @@ static void NAME(work)(const ln_job *j, void *records, void *room)
 LN_TYPES(LOAD)
 #undef LOAD
 
-/* The first j->m records of each line. */
+/* Store the first j->m records of each line. */
 #define STORE(name, dtype, type, sign, inf)                                                        \
     static void NAME(store_##name)(const ln_job *j, const ln_block *l, const void *records)        \
     {                                                                                              \

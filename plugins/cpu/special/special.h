@@ -1,7 +1,8 @@
 /* special.h -- special functions, one element at a time.
  *
- * Compiled once: they are no loops, and so each gives the same bits on every vector level.  NaN,
- * infinities and poles as in ATen/native/Math.h; all run in bounded time.  By any thread. */
+ * They are compiled once, because they are not loops; so they give the same bits on every vector
+ * level.  NaN, infinities and poles are as in ATen/native/Math.h.  All run in bounded time, on any
+ * thread. */
 #ifndef CPU_SPECIAL_H
 #define CPU_SPECIAL_H
 
@@ -10,8 +11,8 @@
 
 #define SF_COUNT(c) ((int)(sizeof(c) / sizeof(*(c))))
 
-/* first x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1: two sums of x^2, which do not wait for each
- * other. */
+/* Return first x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1, as two independent sums of powers of
+ * x^2. */
 static inline double sf_polynomial(double x, double first, const double *c, int n)
 {
     double step = x * x, sum[2] = {first, c[0]};
@@ -25,7 +26,8 @@ static inline double sf_polynomial(double x, double first, const double *c, int 
 #define SF_FROM_ONE(x, c) sf_polynomial(x, 1, c, SF_COUNT(c))
 #define SF_FROM(x, c)     sf_polynomial(x, *(c), (c) + 1, SF_COUNT(c) - 1)
 
-/* In the width of the argument, where rounding in another one would show. */
+/* functions computed in the type of the argument, because rounding to another type would be
+ * visible */
 #define SF_DECLARE_TYPED(T, end)                                                                   \
     T sf_digamma##end(T x);                                                                        \
     T sf_trigamma##end(T x);
@@ -34,18 +36,18 @@ SF_DECLARE_TYPED(double, _f64)
 #undef SF_DECLARE_TYPED
 
 double sf_lgamma(double x);
-double sf_zeta(double x, double q); /* Hurwitz's */
+double sf_zeta(double x, double q); /* Hurwitz zeta function */
 double sf_polygamma_f64(int64_t n, double x);
 float sf_polygamma_f32(int64_t n, float x);
-/* Regularised: P, or Q for `upper`.  Terms are left out that are smaller than `exact` times the
- * sum. */
+/* Return the regularised incomplete gamma function P, or Q if `upper`.  Terms smaller than `exact`
+ * times the sum are left out. */
 double sf_igamma(double a, double x, int upper, double exact);
 
 double sf_erfcx(double x); /* exp(x^2) erfc(x) */
 float sf_erfcx_f32(float x);
 double sf_log_ndtr(double x);
 
-/* n is 0 or 1.  ie: exp(-|x|) I_n(x); ke: exp(x) K_n(x) */
+/* n is 0 or 1; ie: exp(-|x|) I_n(x); ke: exp(x) K_n(x) */
 double sf_bessel_i(int n, double x);
 double sf_bessel_ie(int n, double x);
 double sf_bessel_k(int n, double x);

@@ -1,9 +1,9 @@
-/* special_of_type.h -- special functions in the width of their argument; special_typed.c includes
- * it for float and double, with SF_T the type, SF(name) and SF_F(name) the names of ours and of the
- * C library's functions for it. */
+/* special_of_type.h -- special functions in the type of their argument.  special_typed.c includes
+ * it for float and double, with SF_T the type, SF(name) and SF_F(name) the names of the plugin's
+ * and of the C library's functions for it. */
 
-/* psi: upwards to 10 by psi(x) = psi(x + 1) - 1 / x, from there its asymptotic series; below 0 by
- * reflection.  NaN at negative integers, -+inf at +-0. */
+/* psi: upwards to 10 by psi(x) = psi(x + 1) - 1 / x, then the asymptotic series; below 0 by
+ * reflection.  NaN at negative integers, -inf or +inf at +0 or -0. */
 SF_T SF(sf_digamma)(SF_T x)
 {
     static const SF_T c[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
@@ -27,7 +27,7 @@ SF_T SF(sf_digamma)(SF_T x)
     return SF_F(log)(x) - (SF_T)0.5 / x - sum + shift;
 }
 
-/* Six steps upwards, then its asymptotic series; below 1/2 by reflection. */
+/* Six recurrence steps upwards, then the asymptotic series; below 1/2 by reflection. */
 SF_T SF(sf_trigamma)(SF_T x)
 {
     SF_T sign = 1, sum = 0, s;

@@ -239,7 +239,7 @@ PW_LOG_OF_(log10, c128, double, , M_LOG10E)
         R a = creal##f(x), b = cimag##f(x), c = creal##f(y), d = cimag##f(y);                      \
         return __builtin_complex((R)(a * c - b * d), (R)(a * d + b * c));                          \
     }                                                                                              \
-    /* vectorised division of c10: scaled by the larger part of y; y of 0 gives nan+nanj */        \
+    /* c10's vectorized division, scaled by the larger part of y; y = 0 gives nan+nanj */          \
     static inline R _Complex pw_div_##t(R _Complex x, R _Complex y)                                \
     {                                                                                              \
         R c = creal##f(y), d = cimag##f(y), p = fabs##f(c), q = fabs##f(d);                        \
@@ -327,7 +327,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
         T r = pw_int_rem_##t(x, y, fault);                                                         \
         return (T)(r != 0 && pw_apart(r, y) ? r + y : r);                                          \
     }                                                                                              \
-    /* A negative power is 0 but for bases 1 and -1 (at::native::powi). */                         \
+    /* A negative power is 0, except for bases 1 and -1 (at::native::powi). */                     \
     static inline T pw_pow_##t(T x, T y)                                                           \
     {                                                                                              \
         T result = 1;                                                                              \
@@ -341,7 +341,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
     {                                                                                              \
         return x < 0 ? (T)-x : x;                                                                  \
     }                                                                                              \
-    /* As at::native::gcd gives it: by the magnitudes, of which the least number's is negative. */ \
+    /* Computed like at::native::gcd: the magnitude of the least integer is negative. */           \
     static inline T pw_gcd_##t(T x, T y)                                                           \
     {                                                                                              \
         x = pw_size_##t(x);                                                                        \
@@ -353,7 +353,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
         }                                                                                          \
         return y;                                                                                  \
     }                                                                                              \
-    /* In int where the dtype is narrower, as C does: it wraps only where the result is stored. */ \
+    /* Narrow dtypes are computed in int, as in C: only the stored result wraps. */                \
     static inline T pw_lcm_##t(T x, T y)                                                           \
     {                                                                                              \
         T g = pw_size_##t(pw_gcd_##t(x, y));                                                       \
@@ -396,7 +396,7 @@ PW_INT_(i64, int64_t)
         T ten = (T)pow(10, fabs(decimals));                                                        \
         return decimals < 0 ? rint##f(x / ten) * ten : rint##f(x * ten) / ten;                     \
     }                                                                                              \
-    /* Of gelu by tanh, whose value at x is t. */                                                  \
+    /* The derivative at x of gelu with tanh; t is the value of that tanh. */                      \
     static inline T pw_gelu_tanh_slope_##t(T x, T t)                                               \
     {                                                                                              \
         T slope = (T)(M_SQRT2 * M_2_SQRTPI * 0.5) * (1 + (T)(3 * 0.044715) * x * x);               \

@@ -1,17 +1,18 @@
-/* grid_sampler.h -- the loops of grid.h for elements T; names end in E.
- * (aten/src/ATen/native/GridSampler.h, cpu/GridSamplerKernel.cpp) */
+/* grid_sampler.h -- the loops of grid sampling for elements of type T; E is the suffix of the type
+ * (aten/src/ATen/native/GridSampler.h, cpu/GridSamplerKernel.cpp). */
 #define GR(name) GR_PASTE(name, E)
 
-/* Taps of GRID_BLOCK points.  Loops go over points, so that they are vectors. */
+/* Taps of GRID_BLOCK points.  The inner loops run over points, so that they are vectorized. */
 typedef struct GR(table) {
     int taps;
-    int32_t at[GR_TAPS][GRID_BLOCK]; /* places, inside the plane also where the point is not */
-    T inside[GR_TAPS][GRID_BLOCK];   /* 1, or 0 outside */
+    int32_t at[GR_TAPS][GRID_BLOCK]; /* indices in the plane; valid also for a point outside it */
+    T inside[GR_TAPS][GRID_BLOCK];   /* 1 inside the plane, 0 outside */
     T w[GR_TAPS][GRID_BLOCK];
-    T slope[3][GR_TAPS][GRID_BLOCK]; /* of the weight by coordinate */
+    T slope[3][GR_TAPS][GRID_BLOCK]; /* derivatives of the weight by the coordinates */
 } GR(table);
 
-/* From [-1, 1] to places.  Two dimensions and three are rounded otherwise in PyTorch, too. */
+/* Convert coordinates from [-1, 1] to indices.  Two and three dimensions are rounded differently,
+ * as in PyTorch. */
 GR_INLINE void GR(place)(const grid_job *j, int d, T *v, T *slope)
 {
     const T size = (T)j->size[d], half = (j->align ? size - 1 : size) / 2;
@@ -39,8 +40,8 @@ GR_INLINE void GR(reflect)(const grid_job *j, int d, T *v, T *slope)
     }
 }
 
-/* Into the plane, for border and reflection.  *slope is that of the result, at and beyond the
- * border 0. */
+/* Move coordinates into the plane, for border and reflection padding.  *slope is multiplied by the
+ * derivative of the result, which is 0 at and beyond the border. */
 GR_INLINE void GR(pad)(const grid_job *j, int d, T *v, T *slope)
 {
     const T last = (T)(j->size[d] - 1), none = j->dims == 2 ? 0 : last;
@@ -56,7 +57,7 @@ GR_INLINE void GR(pad)(const grid_job *j, int d, T *v, T *slope)
     }
 }
 
-/* Tap k of the points at these whole coordinates. */
+/* Set tap k of the points at these integer coordinates. */
 GR_INLINE void GR(tap)(const grid_job *j, GR(table) * t, int k, T (*v)[GRID_BLOCK], int dims)
 {
     int32_t *at = t->at[k];
@@ -160,7 +161,7 @@ GR_INLINE void GR(cubic)(const grid_job *j, GR(table) * t, T (*v)[GRID_BLOCK],
     }
 }
 
-/* n <= GRID_BLOCK points; the rest of the table is of points at 0. */
+/* Set the taps of n <= GRID_BLOCK points; the remainder of the table has points at 0. */
 static void GR(fill)(const grid_job *j, GR(table) * t, int64_t image, int64_t from, int n,
                      bool slopes)
 {
@@ -207,7 +208,7 @@ GR_INLINE void GR(sum_taps)(const GR(table) *restrict t, const T *restrict x, T 
         T s = 0;
         for (int k = 0; k < taps; k++) {
             const T v =
-                x[t->at[k][i]]; /* loaded also where it does not count: vectors know no branches */
+                x[t->at[k][i]]; /* loaded also if it is not used: vector code has no branches */
             s += (t->inside[k][i] != 0 ? v : 0) * t->w[k][i];
         }
         sum[i] = s;
@@ -254,7 +255,7 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
                 const T *g = (const T *)j->grad + (image * j->channels + c) * j->points;
                 T *y = (T *)j->out + (image * j->channels + c) * j->places;
                 g += block * GRID_BLOCK;
-                for (int i = 0; i < n; i++) /* points outside of a plane all have the same place */
+                for (int i = 0; i < n; i++) /* all points outside a plane have the same index */
                     for (int k = 0; k < t.taps; k++)
                         if (t.inside[k][i] != 0)
                             y[t.at[k][i]] += t.w[k][i] * g[i];
@@ -263,7 +264,7 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* sums[k] += what tap k of each point gives with g, also where that is not inside. */
+/* Add to sums[k] the product of tap k of each point and g, also if the tap is outside the plane. */
 GR_INLINE void GR(add_dots)(const GR(table) *restrict t, const T *restrict x, const T *restrict g,
                             T (*restrict sums)[GRID_BLOCK], int taps)
 {
@@ -272,7 +273,7 @@ GR_INLINE void GR(add_dots)(const GR(table) *restrict t, const T *restrict x, co
             sums[k][i] += x[t->at[k][i]] * g[i];
 }
 
-/* y: the gradient of n points, from the sums of their taps over all channels. */
+/* Set y to the gradient of n points, from the sums of their taps over all channels. */
 static void GR(give_slopes)(const grid_job *j, const GR(table) * t, T (*sums)[GRID_BLOCK], T *y,
                             int n)
 {

@@ -1,5 +1,5 @@
-/* taps.h -- the places and weights of resampling, computed in T as PyTorch does; names end in E.
- * (aten/src/ATen/native/UpSample.h) */
+/* taps.h -- the indices and weights of resampling, computed in T as in PyTorch; E is the suffix of
+ * T (aten/src/ATen/native/UpSample.h). */
 #define US(name) US_PASTE(name, E)
 
 /* Source: area_pixel_compute_scale */
@@ -35,8 +35,8 @@ static void US(linear)(const us_axis *u, wn_axis *a)
     }
 }
 
-/* Nearest neighbours, which are rounded in float32.  Source: HelperInterpNearest,
- * HelperInterpNearestExact */
+/* Set the taps of nearest neighbours, which are rounded in float32.  Source: HelperInterpNearest,
+ * HelperInterpNearestExact. */
 static void US(nearest)(const us_axis *u, bool exact, wn_axis *a)
 {
     T scale = US(scale)(u);
@@ -94,14 +94,15 @@ static T US(support)(T scale, bool cubic)
     return (cubic ? 2 : 1) * (scale >= 1 ? scale : 1);
 }
 
-/* At most as many taps as a place has. */
+/* Return an upper bound of the number of taps of an element. */
 static double US(most)(const us_axis *u, bool cubic)
 {
     double n = 2 * ceil((double)US(support)(US(scale)(u), cubic)) + 1;
     return n < (double)u->in ? n : (double)u->in;
 }
 
-/* What place o depends on: from *low on *n places.  Source: _compute_weights_aa */
+/* Find the n elements, from *low on, on which element o of the result depends.  Source:
+ * _compute_weights_aa. */
 static void US(span)(const us_axis *u, T scale, int64_t o, bool cubic, T *center, int64_t *low,
                      int64_t *n)
 {
@@ -113,7 +114,7 @@ static void US(span)(const us_axis *u, T scale, int64_t o, bool cubic, T *center
     *n = *n > 0 ? *n : 0;
 }
 
-/* most: taps of a place, which there is room for. */
+/* `most`: number of taps of an element for which there is memory */
 static void US(smooth)(const us_axis *u, bool cubic, int64_t most, wn_axis *a)
 {
     T scale = US(scale)(u), inverse = scale >= 1 ? (T)(1.0 / (double)scale) : 1, center;
@@ -122,7 +123,7 @@ static void US(smooth)(const us_axis *u, bool cubic, int64_t most, wn_axis *a)
     for (int64_t o = 0; o < u->out; o++, at += n) {
         T total = 0, *w = (T *)a->taps.weights + at;
         US(span)(u, scale, o, cubic, &center, &low, &n);
-        n = n < most ? n : most; /* at large places all is rounded */
+        n = n < most ? n : most; /* at large indices, rounding may give more */
         a->begin[o] = at;
         a->count[o] = n;
         for (int64_t j = 0; j < n; j++) {

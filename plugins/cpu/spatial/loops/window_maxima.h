@@ -1,5 +1,5 @@
-/* window_maxima.h -- the maxima of window.h for elements T, whose numbers of rows are of type I;
- * names end in E.  Of equal ones the first in its plane counts, of several NaNs the last. */
+/* window_maxima.h -- the maxima of window.h for elements of type T; row indices have type I; E is
+ * the suffix of T.  Of equal elements the first in its plane is taken, of several NaNs the last. */
 
 WN_INLINE void WN(max_n)(T *restrict best, I *restrict which, const T *const *rows,
                          const int64_t *ids, int64_t len, int n, bool first)
@@ -67,11 +67,12 @@ static void WN(no_row)(char *best, char *which, int64_t id, int64_t len)
     }
 }
 
-/* Is v in row r better than b in row br?  It is further right. */
+/* Test whether v in row r wins over b in row br; v is further right. */
 #define BETTER(v, r, b, br)                                                                        \
     (((v) > (b)) | (((v) == (b)) & ((r) < (br))) | (((v) != (v)) & (((b) == (b)) | ((r) >= (br)))))
 
-/* n <= WN_BLOCK places whose windows are `by` elements apart, inner elements at each. */
+/* Compute n <= WN_BLOCK elements whose windows are `by` elements apart, with the inner elements of
+ * each. */
 WN_INLINE void WN(max_even)(const wn_row *r, int64_t o, int64_t n, int64_t by, bool rows)
 {
     const wn_axis *a = r->axis;
@@ -115,7 +116,7 @@ static void WN(max_evenly)(const wn_row *r, int64_t o, int64_t n)
         r->which ? WN(max_even)(r, o, n, by, true) : WN(max_even)(r, o, n, by, false);
 }
 
-/* n <= WN_BLOCK of the elements at place o of the result, from element `from`. */
+/* Compute n <= WN_BLOCK of the inner elements at index o of the result, from element `from` on. */
 WN_INLINE void WN(max_block)(const wn_row *r, int64_t o, int64_t from, int64_t n, bool rows)
 {
     const wn_axis *a = r->axis;
@@ -172,7 +173,7 @@ static void WN(max_places)(const wn_row *r)
 }
 #undef BETTER
 
-/* -- maxima over windows of few places, which are gone through in order -- */
+/* -- maxima over windows of few elements, which are read in order -- */
 
 #define STEP(x, own)                                                                               \
     T v = x, b = best[j];                                                                          \
@@ -183,8 +184,8 @@ static void WN(max_places)(const wn_row *r)
     best[j] = b;                                                                                   \
     at[j] = w;
 
-/* n <= WN_BLOCK elements that lie beside one another, from `j` on, at `count` places with these
- * numbers. */
+/* Compute n <= WN_BLOCK neighbouring elements, from `j` on, each the maximum of `count` elements
+ * with the indices `ids`. */
 static void WN(max_lanes)(const T *const *places, const I *ids, int count, T *y, int64_t *index,
                           int64_t n)
 {
@@ -208,7 +209,7 @@ static void WN(max_lanes)(const T *const *places, const I *ids, int count, T *y,
     }
 }
 
-/* The elements at place o of the result. */
+/* Compute the elements at index o of the result. */
 static void WN(max_window)(const wn_row *r, const wn_lines *w, int64_t o)
 {
     const wn_axis *a = r->axis;
@@ -216,7 +217,7 @@ static void WN(max_window)(const wn_row *r, const wn_lines *w, int64_t o)
     I ids[WN_FEW];
     int n = 0;
 
-    ids[0] = (I)(w->ids[0] * r->row_places + a->begin[o]); /* also where there are none */
+    ids[0] = (I)(w->ids[0] * r->row_places + a->begin[o]); /* set also if the window is empty */
     for (int i = 0; i < w->n; i++)
         for (int64_t k = 0; k < a->count[o]; k++, n++) {
             int64_t place = a->begin[o] + k * a->windows.step;
@@ -232,7 +233,7 @@ static void WN(max_window)(const wn_row *r, const wn_lines *w, int64_t o)
     }
 }
 
-/* n <= WN_BLOCK places whose windows are `by` elements apart. */
+/* Compute n <= WN_BLOCK elements whose windows are `by` elements apart. */
 WN_INLINE void WN(max_windows)(const wn_row *r, const wn_lines *l, int64_t o, int64_t n, int64_t by)
 {
     const wn_axis *a = r->axis;

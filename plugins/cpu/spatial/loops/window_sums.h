@@ -1,6 +1,6 @@
-/* window_sums.h -- the sums of window.h for elements T; names end in E. */
+/* window_sums.h -- the sums of window.h for elements of type T; E is the suffix of the type. */
 
-/* acc [len] = or += up to four rows, one after another. */
+/* Set acc [len] to the sum of at most four rows, added in order, or add them to it. */
 WN_INLINE void WN(add_n)(T *restrict acc, const T *const *rows, const T *w, int64_t len, int n,
                          bool weighed, bool first)
 {
@@ -58,9 +58,9 @@ static int64_t WN(place)(const wn_axis *a, int64_t o, int64_t k)
                       : a->begin[o] + k * a->windows.step;
 }
 
-/* -- sums over places -- */
+/* -- sums over taps -- */
 
-/* The elements at one place of the result, from those at its taps. */
+/* Compute the elements at index o of the result from the elements at its taps. */
 static void WN(add_place)(const wn_row *r, const T *x, T *y, int64_t o)
 {
     const wn_axis *a = r->axis;
@@ -81,7 +81,7 @@ static void WN(add_place)(const wn_row *r, const T *x, T *y, int64_t o)
     }
 }
 
-/* Every place has two taps with weights. */
+/* Compute a row in which every element has two taps with weights. */
 static void WN(add_pairs)(const wn_row *r, const T *restrict x, T *restrict y)
 {
     const wn_axis *a = r->axis;
@@ -97,7 +97,7 @@ static void WN(add_pairs)(const wn_row *r, const T *restrict x, T *restrict y)
     }
 }
 
-/* Every place has n taps, and hop is `out`. */
+/* Compute a row in which every element has n taps, and `hop` is `out`. */
 WN_INLINE void WN(add_evenly)(const wn_axis *a, const T *restrict x, T *restrict y, int64_t from,
                               int64_t to, int n, bool weighed)
 {
@@ -113,7 +113,7 @@ WN_INLINE void WN(add_evenly)(const wn_axis *a, const T *restrict x, T *restrict
     }
 }
 
-/* Taps of a list, one element at each place. */
+/* Compute elements with listed taps, one inner element each. */
 static void WN(add_list)(const wn_axis *a, const T *x, T *y, int64_t from, int64_t to)
 {
     const T *w = a->taps.weights;
@@ -140,7 +140,7 @@ static void WN(add_list)(const wn_axis *a, const T *x, T *y, int64_t from, int64
         }
 }
 
-/* Windows that are `by` from one another. */
+/* Compute elements whose windows are `by` elements apart. */
 WN_INLINE void WN(add_even)(const T *x, T *y, int64_t n, int64_t count, int64_t step, int64_t by)
 {
     for (int64_t o = 0; o < n; o++)
@@ -150,7 +150,7 @@ WN_INLINE void WN(add_even)(const T *x, T *y, int64_t n, int64_t count, int64_t 
             y[o] += x[o * by + k * step];
 }
 
-/* n places that are `period` from one another, the first of them o. */
+/* Compute n elements, `period` apart, the first at index o. */
 static void WN(add_phase)(const wn_axis *a, const T *x, T *y, int64_t o, int64_t n)
 {
     const T *begin = x + a->begin[o];
@@ -170,7 +170,7 @@ WN_INLINE void WN(mix)(T (*part)[WN_BLOCK], T *y, int64_t n, int period)
             y[j * period + r] = part[r][j];
 }
 
-/* n places of each phase from o on. */
+/* Compute n elements of each phase, from index o on. */
 static void WN(add_phases)(const wn_axis *a, const T *x, T *y, int64_t o, int64_t n)
 {
     T part[WN_PERIOD][WN_BLOCK];

@@ -1,12 +1,13 @@
-/* loops/erfinv.h -- the inverses of the normal distribution and of the error function: Cephes's
- * quotients of polynomials (S. Moshier), with fused steps.  Half as long as with others, and as
- * exact. */
+/* loops/erfinv.h -- the inverses of the normal distribution and of the error function: the rational
+ * functions of Cephes (S. Moshier), with fused multiply-adds.  They take half as long as unfused
+ * ones, and are as exact. */
 #ifndef CPU_LOOPS_SPECIAL_INVERSE_H
 #define CPU_LOOPS_SPECIAL_INVERSE_H
 
 #include "special_f32.h"
 
-/* c[0] x^(n - 1) + ... + c[n - 1]: not as two sums, each of which is much larger. */
+/* Compute c[0] x^(n - 1) + ... + c[n - 1] by Horner's rule; two interleaved sums would each be much
+ * larger than the result. */
 SF_INLINE double sf_fused(double x, const double *c, int n)
 {
     double y = c[0];
@@ -17,7 +18,7 @@ SF_INLINE double sf_fused(double x, const double *c, int n)
     return y;
 }
 
-/* The inverse of the normal distribution at 1/2 + y, |y| < 1/2 - exp(-2). */
+/* Return the inverse of the normal distribution at 1/2 + y, |y| < 1/2 - exp(-2). */
 SF_INLINE double sf_ndtri_middle(double y)
 {
     static const double p[] = {-5.99633501014107895267e1, 9.80010754185999661536e1,
@@ -34,7 +35,7 @@ SF_INLINE double sf_ndtri_middle(double y)
            2.50662827463100050242;
 }
 
-/* At p, 0 < p <= exp(-2). */
+/* Return the inverse of the normal distribution at p, 0 < p <= exp(-2). */
 static double sf_ndtri_low(double p)
 {
     static const double p_near[] = {

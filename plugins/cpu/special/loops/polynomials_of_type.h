@@ -1,12 +1,12 @@
-/* loops/polynomials_of_type.h -- orthogonal polynomials in the width of their argument;
+/* loops/polynomials_of_type.h -- orthogonal polynomials in the type of their argument.
  * polynomials.h includes it for float and double, with SF_T the type, SF(name) and SF_F(name) the
- * names of ours and of the C library's functions for it.
+ * names of the plugin's and of the C library's functions for it.
  *
- * They go from p_0 and p_1 upwards.  Steps are fused, as in PyTorch's kernels: else the values near
- * a root differ.  What overflows becomes NaN, and stays it: that is looked for after every SF_STEPS
- * steps. */
+ * The recurrences run upwards from p_0 and p_1.  Steps are fused, as in PyTorch's kernels;
+ * otherwise values near a root would differ.  A value that overflows becomes NaN and stays NaN,
+ * which is checked every SF_STEPS steps. */
 
-/* At 1; at -1 it is that of the mirrored family, with the sign of an odd degree. */
+/* Return the value at 1, or at -1: that of the mirrored family, negated for odd degrees. */
 static SF_T SF(chebyshev_end)(int64_t n, sf_kind kind, int negative)
 {
     sf_kind mirrored = kind == SF_THIRD ? SF_FOURTH : kind == SF_FOURTH ? SF_THIRD : kind;
@@ -18,7 +18,7 @@ static SF_T SF(chebyshev_end)(int64_t n, sf_kind kind, int negative)
     return negative && n % 2 ? -size : size;
 }
 
-/* Inside of -1 to 1. */
+/* Return the value at x between -1 and 1. */
 static SF_T SF(chebyshev_angle)(SF_T x, int64_t n, sf_kind kind)
 {
     SF_T angle = SF_F(acos)(x), half = angle / 2, middle = ((SF_T)n + (SF_T)0.5) * angle;
@@ -37,8 +37,8 @@ static SF_T SF(chebyshev_angle)(SF_T x, int64_t n, sf_kind kind)
     }
 }
 
-/* Outside, so near to 1 or -1 that many steps change little.  What overflows is NaN: the recurrence
- * comes to the difference of two infinities. */
+/* Return the value at x outside [-1, 1], but so near to it that many steps change little.  A value
+ * that overflows is NaN, because the recurrence subtracts two infinities. */
 static SF_T SF(chebyshev_outside)(SF_T x, int64_t n, sf_kind kind)
 {
     double t = acosh(fabs((double)x)), y;
@@ -85,7 +85,7 @@ static SF_T SF(sf_chebyshev)(SF_T x, int64_t n, sf_kind kind, int64_t angles)
     return q;
 }
 
-/* These overflow after a few hundred steps, and then are NaN, wherever they begin. */
+/* Hermite polynomials overflow after a few hundred steps at any x, and then are NaN. */
 static SF_T SF(sf_hermite_h)(SF_T x, int64_t n)
 {
     SF_T p = 1, q = 2 * x, count = 2, r;

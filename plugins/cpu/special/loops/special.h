@@ -1,4 +1,4 @@
-/* loops/special.h -- the functions of ../special.h by the names of expressions. */
+/* loops/special.h -- the functions of special.h under the names that expressions use. */
 #ifndef CPU_LOOPS_SPECIAL_H
 #define CPU_LOOPS_SPECIAL_H
 
@@ -8,7 +8,7 @@
 #include "erfinv.h"
 #include <float.h>
 
-/* Sums of doubles for either width: an eighth, and half, of an ulp. */
+/* relative errors at which sums of doubles end: an eighth and a half of an ulp of the result */
 #define SF_EXACT_F32 (FLT_EPSILON / 16)
 #define SF_EXACT_F64 (DBL_EPSILON / 2)
 
@@ -32,7 +32,7 @@
         double x = a, y = b;                                                                       \
         return (float)(body);                                                                      \
     }
-/* Of these special_f32.h has the forms for float. */
+/* functions for double whose float versions are in special_f32.h */
 #define SF_WIDE1(name, body)                                                                       \
     static inline double pw_##name##_f64(double x)                                                 \
     {                                                                                              \

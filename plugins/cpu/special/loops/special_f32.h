@@ -1,16 +1,17 @@
-/* loops/special_f32.h -- special functions of float32, computed in double for vectors: without
- * branches or calls, and so with the same bits on every vector level.
+/* loops/special_f32.h -- special functions of float32, computed in double.  They have no branches
+ * or calls, so they are vectorized and give the same bits on every vector level.
  *
- * The polynomials are Chebyshev interpolations of 40-digit values, within 3e-9 of them; a result is
- * within an ulp of the exact value, or where an oscillating function crosses 0 within 1e-9. */
+ * The polynomials are Chebyshev interpolations of 40-digit values, with errors below 3e-9.  A
+ * result is within an ulp of the exact value, or within 1e-9 where an oscillating function crosses
+ * 0. */
 #ifndef CPU_LOOPS_SPECIAL_F32_H
 #define CPU_LOOPS_SPECIAL_F32_H
 
 #include "lib/math.h"
 #include "special/special.h"
 
-/* Without fused steps nothing here is vectorised, and calls are shorter.  (Steps that are not fused
- * would be faster there, and take 1.2 to 1.5 times as long where they can be.) */
+/* Without fused multiply-adds nothing here is vectorized, and calls are shorter.  (Unfused steps
+ * would be faster there, but take 1.2 to 1.5 times as long where fused ones are available.) */
 #if defined(__FMA__) || defined(__aarch64__)
 #define SF_INLINE DPM_INLINE
 #define SF_UNROLL DPM_UNROLL
@@ -19,7 +20,8 @@
 #define SF_UNROLL
 #endif
 
-/* The polynomial of x with n coefficients, the highest first, as a sum of two of x^2. */
+/* Return the polynomial of x with n coefficients, the highest first, as the sum of two polynomials
+ * of x^2. */
 SF_INLINE double sf_series(double x, const double *c, int n)
 {
     double step = x * x, sum[2] = {c[n % 2 == 0], c[n % 2]};
@@ -56,7 +58,7 @@ SF_INLINE double sf_cos(double x)
     return dpm_cos_near_f64(x);
 }
 
-/* -- modified Bessel functions, K below 2 and from there on, I below 8 and from there on -- */
+/* -- modified Bessel functions: K below and above 2, I below and above 8 -- */
 
 /* exp(-a) I_n(a), 0 <= a */
 SF_INLINE double sf_ie0(double a)
@@ -180,16 +182,16 @@ SF_K_(0)
 SF_K_(1)
 #undef SF_K_
 
-/* -- Bessel functions, below 5 and from there on --
+/* -- Bessel functions, below and above 5 --
  *
- * Those called near are for x of which bessel_far is 0, as in ../../lib/math.h. */
+ * The functions with `near` in their names are for x at which bessel_far is 0, as in lib/math.h. */
 
 DPM_INLINE uint64_t pw_bessel_far_f32(float x)
 {
     return dpm_far_f64(x);
 }
 
-/* sqrt(pi a) times the function is  p (sin a + cos a) + q (sin a - cos a), or so. */
+/* sqrt(pi a) times the function is about p (sin a + cos a) + q (sin a - cos a). */
 typedef struct sf_wave {
     double p, q, sum, difference;
 } sf_wave;
@@ -304,15 +306,15 @@ SF_WAVE_(spherical_j0, sf_spherical_j0(x))
 
 /* -- ln |gamma(x)| -- */
 
-/* ln |sin(pi a) / pi| is that of its distance f from an integer. */
+/* Return sin(pi f).  |sin(pi a)| depends only on the distance f of a from an integer. */
 SF_INLINE double sf_sin_pi(double f)
 {
     return f * SF_SERIES(f * f, -0.007028303855203096, 0.08205035020147247, -0.599252186531583,
                          2.550163317938427, -5.167712764593, 3.141592653536132);
 }
 
-/* Of |x| = a below 3: by its roots, from a or a + 1 on; above: Stirling's series at a + 4.  The
- * product of the steps between, and what the reflection adds, have one logarithm. */
+/* Compute ln |gamma(x)|.  |x| = a below 3: from the roots, at a or a + 1; else Stirling's series at
+ * a + 4.  The product of the steps between, and the term of the reflection, share one logarithm. */
 DPM_INLINE float pw_lgamma_f32(float x)
 {
     const double grid = 0x1.8p52;
