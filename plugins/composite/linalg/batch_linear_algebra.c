@@ -313,21 +313,21 @@ OUTS_KERNEL(linalg_matrix_power, 2, run_power)
  * A block of the exponential of [A^H, grad; 0, A^H]. */
 static int matrix_exp_backward(dp_ctx *ctx, dp_tensor *self, dp_tensor *grad, dp_tensor **out)
 {
-    dp_tensor *turned = NULL, *nothing = NULL, *upper = NULL, *lower = NULL, *both = NULL,
+    dp_tensor *transposed = NULL, *nothing = NULL, *upper = NULL, *lower = NULL, *both = NULL,
               *made = NULL, *part = NULL;
     DP_VIEW(a, self);
     int rc = linalg_check_square(ctx, &a, "matrix_exp_backward");
 
     if (rc == 0)
-        rc = linalg_mH(ctx, self, &turned);
+        rc = linalg_mH(ctx, self, &transposed);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::zeros_like", "T>T", grad, &nothing);
     if (rc == 0) {
-        dp_tensor *const row[] = {turned, grad};
+        dp_tensor *const row[] = {transposed, grad};
         rc = dp_invoke(ctx, "aten::cat", "lTi>T", row, (size_t)2, (int64_t)-1, &upper);
     }
     if (rc == 0) {
-        dp_tensor *const row[] = {nothing, turned};
+        dp_tensor *const row[] = {nothing, transposed};
         rc = dp_invoke(ctx, "aten::cat", "lTi>T", row, (size_t)2, (int64_t)-1, &lower);
     }
     if (rc == 0) {
@@ -341,7 +341,7 @@ static int matrix_exp_backward(dp_ctx *ctx, dp_tensor *self, dp_tensor *grad, dp
         rc = dp_invoke(ctx, "aten::narrow", "Tiii>T", made, (int64_t)-2, (int64_t)0, n, &part);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::narrow", "Tiii>T", part, (int64_t)-1, n, n, out);
-    dp_tensor *const gone[] = {turned, nothing, upper, lower, both, made, part};
+    dp_tensor *const gone[] = {transposed, nothing, upper, lower, both, made, part};
     for (int i = 0; i < 7; i++)
         dp_tensor_unref(gone[i]);
     return rc;

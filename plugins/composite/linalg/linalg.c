@@ -50,16 +50,17 @@ int linalg_check_square(dp_ctx *ctx, const dp_view *v, const char *name)
 
 int linalg_mH(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
 {
-    dp_tensor *turned = NULL;
+    dp_tensor *transposed = NULL;
     DP_VIEW(v, t);
-    int rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", t, (int64_t)-2, (int64_t)-1, &turned);
+    int rc =
+        dp_invoke(ctx, "aten::transpose.int", "Tii>T", t, (int64_t)-2, (int64_t)-1, &transposed);
 
     if (rc < 0 || !dp_dtype_is_complex(v.dtype)) {
-        *out = turned;
+        *out = transposed;
         return rc;
     }
-    rc = dp_invoke(ctx, "aten::conj", "T>T", turned, out);
-    dp_tensor_unref(turned);
+    rc = dp_invoke(ctx, "aten::conj", "T>T", transposed, out);
+    dp_tensor_unref(transposed);
     return rc;
 }
 

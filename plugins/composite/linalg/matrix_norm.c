@@ -102,7 +102,7 @@ static int restore_dims(dp_ctx *ctx, const norm_args *n, dp_tensor *t, dp_tensor
 static int values_of(dp_ctx *ctx, const norm_args *n, dp_tensor **out)
 {
     int64_t dims[DP_DIM_MAX];
-    dp_tensor *cast = NULL, *turned = NULL;
+    dp_tensor *cast = NULL, *permuted = NULL;
     int k = 0, rc;
     DP_VIEW(a, n->self);
 
@@ -114,11 +114,11 @@ static int values_of(dp_ctx *ctx, const norm_args *n, dp_tensor **out)
     rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", n->self, n->dtype ? *n->dtype : (int64_t)a.dtype,
                    &cast);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::permute", "Tli>T", cast, dims, (size_t)k, &turned);
+        rc = dp_invoke(ctx, "aten::permute", "Tli>T", cast, dims, (size_t)k, &permuted);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::linalg_svdvals", "T>T", turned, out);
+        rc = dp_invoke(ctx, "aten::linalg_svdvals", "T>T", permuted, out);
     dp_tensor_unref(cast);
-    dp_tensor_unref(turned);
+    dp_tensor_unref(permuted);
     return rc;
 }
 

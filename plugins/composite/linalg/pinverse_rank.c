@@ -109,7 +109,7 @@ static dp_tensor *largest(chain *c, dp_tensor *values)
     return c->rc == 0 ? chain_keep(c, t) : NULL;
 }
 
-static dp_tensor *turned(chain *c, dp_tensor *t)
+static dp_tensor *transposed(chain *c, dp_tensor *t)
 {
     dp_tensor *made = NULL;
 
@@ -138,7 +138,7 @@ static dp_tensor *product(chain *c, dp_tensor *v, dp_tensor *inverse, dp_tensor 
 {
     dp_tensor *row = chain_Ts(c, "aten::unsqueeze", inverse, dp_int(-2));
 
-    return chain_TT(c, "aten::matmul", chain_TT(c, "aten::mul.Tensor", v, row), turned(c, u));
+    return chain_TT(c, "aten::matmul", chain_TT(c, "aten::mul.Tensor", v, row), transposed(c, u));
 }
 
 /* 1 / values where size is more than the threshold, else 0; of A's dtype. */

@@ -90,7 +90,7 @@ static int as_matrix(dp_ctx *ctx, side *s, size_t n, bool contracted_last, int64
 {
     int64_t order[DP_DIM_MAX];
     int at = contracted_last ? 0 : s->ndim > 0 ? (int)n : 0, rc;
-    dp_tensor *turned = NULL;
+    dp_tensor *permuted = NULL;
 
     for (int d = 0; d < s->ndim; d++)
         if (!s->gone[d]) {
@@ -101,10 +101,10 @@ static int as_matrix(dp_ctx *ctx, side *s, size_t n, bool contracted_last, int64
     for (size_t i = 0; i < n && s->ndim > 0; i++)
         order[(contracted_last ? at : 0) + (int)i] = s->dims[i];
     const int64_t flat[] = {contracted_last ? s->left : k, contracted_last ? k : s->left};
-    rc = dp_invoke(ctx, "aten::permute", "Tli>T", s->t, order, (size_t)s->ndim, &turned);
+    rc = dp_invoke(ctx, "aten::permute", "Tli>T", s->t, order, (size_t)s->ndim, &permuted);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::reshape", "Tli>T", turned, flat, (size_t)2, out);
-    dp_tensor_unref(turned);
+        rc = dp_invoke(ctx, "aten::reshape", "Tli>T", permuted, flat, (size_t)2, out);
+    dp_tensor_unref(permuted);
     return rc;
 }
 

@@ -30,12 +30,12 @@ static int64_t count(const int *kinds, int ndim, int kind, const int64_t *sizes)
 static int permuted(dp_ctx *ctx, dp_tensor *t, const int64_t *order, int ndim,
                     const int64_t flat[3], dp_tensor **out)
 {
-    dp_tensor *turned = NULL;
-    int rc = dp_invoke(ctx, "aten::permute", "Tli>T", t, order, (size_t)ndim, &turned);
+    dp_tensor *ordered = NULL;
+    int rc = dp_invoke(ctx, "aten::permute", "Tli>T", t, order, (size_t)ndim, &ordered);
 
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::reshape", "Tli>T", turned, flat, (size_t)3, out);
-    dp_tensor_unref(turned);
+        rc = dp_invoke(ctx, "aten::reshape", "Tli>T", ordered, flat, (size_t)3, out);
+    dp_tensor_unref(ordered);
     return rc;
 }
 

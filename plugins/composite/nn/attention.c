@@ -139,8 +139,8 @@ static int attention_math(dp_ctx *ctx, SDP_ARGS, dp_tensor **out, dp_tensor **we
         mask = causal_mask(&c, k, &x);
     if (mask != NULL && c.rc == 0)
         mask = added_mask(&c, mask, x.dtype);
-    dp_tensor *turned = CHAIN(&c, "aten::transpose.int", "Tii>T", k, (int64_t)-2, (int64_t)-1);
-    dp_tensor *scores = chain_TT(&c, "aten::matmul", q, turned);
+    dp_tensor *transposed = CHAIN(&c, "aten::transpose.int", "Tii>T", k, (int64_t)-2, (int64_t)-1);
+    dp_tensor *scores = chain_TT(&c, "aten::matmul", q, transposed);
     if (mask != NULL)
         scores = chain_TT(&c, "aten::add.Tensor", scores, mask);
     scores = CHAIN(&c, "aten::softmax.int", "Ti>T", scores, (int64_t)-1);
@@ -281,7 +281,7 @@ static int check_heads(dp_ctx *ctx, const heads *h)
 }
 
 /* x * weight' */
-static dp_tensor *turned(chain *c, dp_tensor *x, dp_tensor *weight)
+static dp_tensor *times_transposed(chain *c, dp_tensor *x, dp_tensor *weight)
 {
     return chain_TT(c, "aten::matmul", x, CHAIN(c, "aten::t", "T>T", weight));
 }
@@ -292,11 +292,11 @@ static dp_tensor *project(chain *c, const heads *h)
     dp_tensor *const given[] = {h->query, h->key, h->value}, *parts[3];
 
     if (h->query == h->key && h->key == h->value)
-        return turned(c, h->query, h->qkv_weight);
+        return times_transposed(c, h->query, h->qkv_weight);
     for (int i = 0; i < 3; i++) {
         dp_tensor *w =
             CHAIN(c, "aten::narrow", "Tiii>T", h->qkv_weight, (int64_t)0, i * h->size, h->size);
-        parts[i] = turned(c, given[i], w);
+        parts[i] = times_transposed(c, given[i], w);
     }
     return CHAIN(c, "aten::cat", "lTi>T", parts, (size_t)3, (int64_t)2);
 }

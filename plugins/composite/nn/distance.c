@@ -92,9 +92,9 @@ static int euclidean_dist(dp_ctx *ctx, dp_tensor *x1, dp_tensor *x2, dp_tensor *
         parts[2] = i == 0 ? ones : norm;
         joined[i] = CHAIN(&c, "aten::cat", "lTi>T", parts, (size_t)3, last);
     }
-    dp_tensor *turned =
+    dp_tensor *transposed =
         CHAIN(&c, "aten::transpose.int", "Tii>T", joined[1], (int64_t)-2, (int64_t)-1);
-    dp_tensor *square = chain_TT(&c, "aten::matmul", joined[0], turned);
+    dp_tensor *square = chain_TT(&c, "aten::matmul", joined[0], transposed);
     square = chain_Ts(&c, "aten::clamp_min", square, dp_int(0));
     return chain_end(&c, chain_T(&c, "aten::sqrt", square), out);
 }

@@ -72,7 +72,7 @@ static dp_tensor *block(chain *c, dp_tensor *t, int64_t from, int64_t to, int64_
     return CHAIN(c, "aten::slice.Tensor", "Tioioi>T", t, (int64_t)1, &first, &n);
 }
 
-static dp_tensor *turned(chain *c, dp_tensor *t, bool batch_first)
+static dp_tensor *transposed(chain *c, dp_tensor *t, bool batch_first)
 {
     return batch_first ? CHAIN(c, "aten::transpose.int", "Tii>T", t, (int64_t)0, (int64_t)1) : t;
 }
@@ -128,7 +128,7 @@ static int pack(dp_ctx *ctx, dp_tensor *input, dp_tensor *lengths_t, bool batch_
     const int64_t *lengths = NULL;
     int64_t n = 0, batch;
     chain c = {.ctx = ctx};
-    dp_tensor *x = turned(&c, input, batch_first);
+    dp_tensor *x = transposed(&c, input, batch_first);
 
     if (c.rc == 0)
         c.rc = read_numbers(ctx, lengths_t, &lengths, &n);
@@ -178,7 +178,7 @@ static int pack_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, siz
         c.rc = chain_end(&s, NULL, NULL);
         done = end;
     }
-    return chain_end(&c, turned(&c, made, batch_first), out);
+    return chain_end(&c, transposed(&c, made, batch_first), out);
 }
 
 /* -- padding -- */
@@ -253,7 +253,7 @@ static int pad(dp_ctx *ctx, dp_tensor *data, dp_tensor *batch_sizes, bool batch_
         CHAIN(&c, "aten::new_full", "Tlis>T", data, sizes, (size_t)x.ndim + 1, padding);
     if (c.rc == 0)
         c.rc = place_rows(ctx, data, rows, steps, made);
-    dp_tensor *result = turned(&c, made, batch_first);
+    dp_tensor *result = transposed(&c, made, batch_first);
     if (c.rc == 0)
         c.rc = count_above(ctx, rows, steps, lengths);
     return chain_end(&c, result, out);

@@ -86,16 +86,17 @@ static int check_size(dp_ctx *ctx, size_t n)
 static int affine_grid(dp_ctx *ctx, dp_tensor *theta, const int64_t *size, size_t n, bool align,
                        dp_tensor **out)
 {
-    dp_tensor *base = NULL, *turned = NULL, *grid = NULL;
+    dp_tensor *base = NULL, *transposed = NULL, *grid = NULL;
     int64_t dims = (int64_t)n - 2, sizes[5];
     int rc = check_size(ctx, n);
 
     if (rc == 0)
         rc = base_grid(ctx, theta, size, dims, align, &base);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", theta, (int64_t)1, (int64_t)2, &turned);
+        rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", theta, (int64_t)1, (int64_t)2,
+                       &transposed);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::bmm", "TT>T", base, turned, &grid);
+        rc = dp_invoke(ctx, "aten::bmm", "TT>T", base, transposed, &grid);
     if (rc == 0) {
         sizes[0] = size[0];
         for (int64_t d = 0; d < dims; d++)
@@ -104,7 +105,7 @@ static int affine_grid(dp_ctx *ctx, dp_tensor *theta, const int64_t *size, size_
         rc = dp_invoke(ctx, "aten::view", "Tli>T", grid, sizes, (size_t)dims + 2, out);
     }
     dp_tensor_unref(base);
-    dp_tensor_unref(turned);
+    dp_tensor_unref(transposed);
     dp_tensor_unref(grid);
     return rc;
 }
@@ -113,25 +114,26 @@ static int affine_grid(dp_ctx *ctx, dp_tensor *theta, const int64_t *size, size_
 static int affine_grid_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *size, size_t n,
                                 bool align, dp_tensor **out)
 {
-    dp_tensor *base = NULL, *turned = NULL, *flat = NULL, *theta = NULL;
+    dp_tensor *base = NULL, *transposed = NULL, *flat = NULL, *theta = NULL;
     int64_t dims = (int64_t)n - 2;
     int rc = check_size(ctx, n);
 
     if (rc == 0)
         rc = base_grid(ctx, grad, size, dims, align, &base);
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", base, (int64_t)1, (int64_t)2, &turned);
+        rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", base, (int64_t)1, (int64_t)2,
+                       &transposed);
     if (rc == 0) {
         DP_VIEW(b, base);
         const int64_t sizes[] = {b.sizes[0], b.sizes[1], dims};
         rc = dp_invoke(ctx, "aten::view", "Tli>T", grad, sizes, (size_t)3, &flat);
     }
     if (rc == 0)
-        rc = dp_invoke(ctx, "aten::bmm", "TT>T", turned, flat, &theta);
+        rc = dp_invoke(ctx, "aten::bmm", "TT>T", transposed, flat, &theta);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::transpose.int", "Tii>T", theta, (int64_t)1, (int64_t)2, out);
     dp_tensor_unref(base);
-    dp_tensor_unref(turned);
+    dp_tensor_unref(transposed);
     dp_tensor_unref(flat);
     dp_tensor_unref(theta);
     return rc;

@@ -30,7 +30,7 @@ static int check_gather(dp_ctx *ctx, const dp_view *x, const dp_view *i, int64_t
 static int write_gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                         dp_tensor **out)
 {
-    along a;
+    gs_call a;
     DP_VIEW(x, self);
     DP_VIEW(i, index);
     bool given = *out != NULL;
@@ -45,12 +45,12 @@ static int write_gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
     if (rc == 0 && given && dp_overlap(*out, index) == 2)
         rc = check_apart(ctx, *out, &index, 1);
     if (rc == 0 && i.numel > 0) {
-        along_each(&a, self, dim, index);
-        rc = given ? along_check(ctx, &a) : 0;
+        gs_init_each(&a, self, dim, index);
+        rc = given ? gs_check(ctx, &a) : 0;
     }
     if (rc < 0)
-        return dp_refuse(ctx, along_end(rc, given, out), NULL);
-    return i.numel > 0 ? along_end(along_get(ctx, &a, *out), given, out) : 0;
+        return dp_refuse(ctx, gs_end(rc, given, out), NULL);
+    return i.numel > 0 ? gs_end(gs_gather(ctx, &a, *out), given, out) : 0;
 }
 
 /* aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor */
@@ -93,23 +93,23 @@ static int check_index_select(dp_ctx *ctx, const dp_view *self, const dp_view *i
 /* The elements of *out, which has the result's shape. */
 static int select_into(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *out)
 {
-    along a;
+    gs_call a;
     dp_tensor *indices;
     DP_VIEW(x, self);
-    int rc = along_indices(ctx, index, 0, false, &indices);
+    int rc = gs_indices(ctx, index, 0, false, &indices);
 
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    along_vector(&a, self, dim, indices);
+    gs_init_vector(&a, self, dim, indices);
     a.what = "index out of range in self: ";
     a.code = DP_EINDEX;
-    rc = along_check(ctx, &a);
+    rc = gs_check(ctx, &a);
     if (rc < 0)
         rc = dp_refuse(ctx, rc, NULL);
     else if (x.ndim == 0)
         rc = dp_copy(ctx, out, self);
     else
-        rc = along_get(ctx, &a, out);
+        rc = gs_gather(ctx, &a, out);
     dp_tensor_unref(indices);
     return rc;
 }
@@ -138,7 +138,7 @@ static int write_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
         rc = dp_set_output(ctx, out, x.ndim, sizes, NULL, x.dtype, x.device);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    return along_end(select_into(ctx, self, dim, index, *out), given, out);
+    return gs_end(select_into(ctx, self, dim, index, *out), given, out);
 }
 
 /* aten::index_select(Tensor self, int dim, Tensor index) -> Tensor */

@@ -12,7 +12,7 @@
 
 /* -- geometry -- */
 
-static void begin(along *a, dp_tensor *self, int64_t dim, dp_tensor *index)
+static void begin(gs_call *a, dp_tensor *self, int64_t dim, dp_tensor *index)
 {
     DP_VIEW(x, self);
 
@@ -25,7 +25,7 @@ static void begin(along *a, dp_tensor *self, int64_t dim, dp_tensor *index)
     a->what = "";
 }
 
-void along_each(along *a, dp_tensor *self, int64_t dim, dp_tensor *index)
+void gs_init_each(gs_call *a, dp_tensor *self, int64_t dim, dp_tensor *index)
 {
     DP_VIEW(i, index);
 
@@ -36,7 +36,7 @@ void along_each(along *a, dp_tensor *self, int64_t dim, dp_tensor *index)
     dp_copy_n(a->steps, i.strides, (size_t)i.ndim, sizeof(int64_t));
 }
 
-void along_vector(along *a, dp_tensor *self, int64_t dim, dp_tensor *index)
+void gs_init_vector(gs_call *a, dp_tensor *self, int64_t dim, dp_tensor *index)
 {
     DP_VIEW(x, self);
     DP_VIEW(i, index);
@@ -49,7 +49,7 @@ void along_vector(along *a, dp_tensor *self, int64_t dim, dp_tensor *index)
 }
 
 /* t over a's shape, without `dim` if `line`: steps [ndim] of it, which are 0 in dim if `fixed`. */
-static int spread(dp_ctx *ctx, const along *a, dp_tensor *t, const int64_t *steps, bool fixed,
+static int spread(dp_ctx *ctx, const gs_call *a, dp_tensor *t, const int64_t *steps, bool fixed,
                   bool line, dp_tensor **out)
 {
     int64_t shape[DP_DIM_MAX], strides[DP_DIM_MAX];
@@ -64,7 +64,7 @@ static int spread(dp_ctx *ctx, const along *a, dp_tensor *t, const int64_t *step
 }
 
 /* Strides of t, of a->ndim dimensions or a single element: 0 then. */
-static void strides_of(const along *a, dp_tensor *t, int64_t *strides)
+static void strides_of(const gs_call *a, dp_tensor *t, int64_t *strides)
 {
     DP_VIEW(x, t);
 
@@ -83,8 +83,7 @@ static void find_outside(char *const *data, const int64_t *strides, int64_t n, v
 {
     search *s = user;
 
-    if (__atomic_load_n(&s->found, __ATOMIC_RELAXED) ||
-        along_inside(data[0], strides[0], n, s->size))
+    if (__atomic_load_n(&s->found, __ATOMIC_RELAXED) || gs_inside(data[0], strides[0], n, s->size))
         return;
     for (int64_t i = 0; i < n; i++) {
         int64_t index = *(const int64_t *)(data[0] + i * strides[0]);
@@ -96,7 +95,7 @@ static void find_outside(char *const *data, const int64_t *strides, int64_t n, v
     }
 }
 
-static int walk_index(dp_ctx *ctx, const along *a, uint32_t flags, search *s)
+static int walk_index(dp_ctx *ctx, const gs_call *a, uint32_t flags, search *s)
 {
     dp_iter it;
     dp_tensor *index = a->index;
@@ -107,7 +106,7 @@ static int walk_index(dp_ctx *ctx, const along *a, uint32_t flags, search *s)
 }
 
 /* Some index is outside: say which. */
-static int report(dp_ctx *ctx, const along *a)
+static int report(dp_ctx *ctx, const gs_call *a)
 {
     search s = {a->size, 0, 0};
     int rc = walk_index(ctx, a, DP_ITER_LINEAR | DP_ITER_SERIAL, &s);
@@ -119,7 +118,7 @@ static int report(dp_ctx *ctx, const along *a)
                    a->what, s.index, a->dim, a->size);
 }
 
-int along_check(dp_ctx *ctx, along *a)
+int gs_check(dp_ctx *ctx, gs_call *a)
 {
     search s = {a->size, 0, 0};
     int rc = walk_index(ctx, a, 0, &s);
@@ -136,7 +135,7 @@ static void wrap_indices(char *const *data, const int64_t *strides, int64_t n, v
     }
 }
 
-int along_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_tensor **out)
+int gs_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_tensor **out)
 {
     dp_iter it;
     DP_VIEW(i, index);
@@ -162,12 +161,12 @@ int along_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_ten
 /* -- reading -- */
 
 /* The step from one index to the next in self, in bytes. */
-static int64_t step_of(const along *a, const int64_t *steps, size_t size)
+static int64_t step_of(const gs_call *a, const int64_t *steps, size_t size)
 {
     return steps[a->dim] * (int64_t)size;
 }
 
-int along_get(dp_ctx *ctx, along *a, dp_tensor *out)
+int gs_gather(dp_ctx *ctx, gs_call *a, dp_tensor *out)
 {
     int64_t self_steps[DP_DIM_MAX], out_steps[DP_DIM_MAX];
     dp_tensor *ins[2] = {0}, *to = NULL;
@@ -179,7 +178,7 @@ int along_get(dp_ctx *ctx, along *a, dp_tensor *out)
         return 0;
     strides_of(a, a->self, self_steps);
     strides_of(a, out, out_steps);
-    along_job job = {size, a->size, step_of(a, self_steps, size), 0, NULL, NULL};
+    gs_job job = {size, a->size, step_of(a, self_steps, size), 0, NULL, NULL};
     int rc = spread(ctx, a, a->self, self_steps, true, false, &ins[0]);
     if (rc == 0)
         rc = spread(ctx, a, a->index, a->steps, false, false, &ins[1]);
@@ -191,7 +190,7 @@ int along_get(dp_ctx *ctx, along *a, dp_tensor *out)
         rc = dp_iter_init(ctx, &c, &it);
     }
     if (rc == 0)
-        rc = dp_iter_run(ctx, &it, along_get_rows, &job);
+        rc = dp_iter_run(ctx, &it, gs_gather_rows, &job);
     dp_tensor_unref(ins[0]);
     dp_tensor_unref(ins[1]);
     dp_tensor_unref(to);
@@ -204,7 +203,7 @@ enum { BLOCK = 512, GRAIN = 32768 }; /* places that a thread goes through at onc
 
 typedef struct putting {
     const dp_ctx *ctx;
-    along_job job;
+    gs_job job;
     int64_t n, index_step, src_step; /* along dim */
 } putting;
 
@@ -245,7 +244,7 @@ static void put_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1
     }
 }
 
-static int put_all(dp_ctx *ctx, along *a, dp_tensor *const *operands, putting *p)
+static int put_all(dp_ctx *ctx, gs_call *a, dp_tensor *const *operands, putting *p)
 {
     dp_iter it;
     dp_iter_config c = dp_iter_of(DP_ITER_ANY_DTYPE | DP_ITER_ANY_DEVICE, 0, NULL, 3, operands);
@@ -257,7 +256,7 @@ static int put_all(dp_ctx *ctx, along *a, dp_tensor *const *operands, putting *p
     return rc == 0 && p->job.outside ? report(ctx, a) : rc;
 }
 
-int along_put(dp_ctx *ctx, along *a, along_op op, dp_tensor *src, dp_tensor *alpha)
+int gs_scatter(dp_ctx *ctx, gs_call *a, gs_op op, dp_tensor *src, dp_tensor *alpha)
 {
     int64_t self_steps[DP_DIM_MAX], src_steps[DP_DIM_MAX], places = 1;
     dp_tensor *operands[3] = {0};
@@ -277,7 +276,7 @@ int along_put(dp_ctx *ctx, along *a, along_op op, dp_tensor *src, dp_tensor *alp
     strides_of(a, src, src_steps);
     putting p = {
         ctx,
-        {size, a->size, step_of(a, self_steps, size), 0, along_run_of(op, x.dtype), number},
+        {size, a->size, step_of(a, self_steps, size), 0, gs_find_scatter_loop(op, x.dtype), number},
         a->shape[a->dim],
         a->steps[a->dim] * (int64_t)sizeof(int64_t),
         step_of(a, src_steps, size)};
@@ -295,14 +294,14 @@ int along_put(dp_ctx *ctx, along *a, along_op op, dp_tensor *src, dp_tensor *alp
 
 /* -- results -- */
 
-int along_end(int rc, bool given, dp_tensor **out)
+int gs_end(int rc, bool given, dp_tensor **out)
 {
     if (rc < 0 && !given)
         *out = dp_tensor_unref(*out);
     return rc;
 }
 
-int along_start(dp_ctx *ctx, along *a, dp_tensor *const *others, int n, dp_tensor **out)
+int gs_start(dp_ctx *ctx, gs_call *a, dp_tensor *const *others, int n, dp_tensor **out)
 {
     bool given = *out != NULL;
     dp_tensor *self = a->self;
@@ -312,13 +311,13 @@ int along_start(dp_ctx *ctx, along *a, dp_tensor *const *others, int n, dp_tenso
     if (rc == 0 && given)
         rc = check_apart(ctx, *out, others, n);
     if (rc == 0 && given && !a->checked)
-        rc = along_check(ctx, a);
+        rc = gs_check(ctx, a);
     if (rc < 0)
-        return along_end(dp_refuse(ctx, rc, NULL), given, out);
+        return gs_end(dp_refuse(ctx, rc, NULL), given, out);
     a->self = *out;
     if (*out != self && (rc = dp_copy(ctx, *out, self)) < 0)
         dp_refuse(ctx, rc, NULL);
-    return along_end(rc, given, out);
+    return gs_end(rc, given, out);
 }
 
 /* Divide `out`, which has sums, by `counts`, which become 1 where they are 0. */
@@ -339,8 +338,8 @@ static int divide_by_counts(dp_ctx *ctx, dp_tensor *out, dp_tensor *counts)
     return rc;
 }
 
-int along_mean(dp_ctx *ctx, const char *add, dp_tensor *out, int64_t dim, dp_tensor *index,
-               dp_tensor *src, bool exclude_self)
+int gs_mean(dp_ctx *ctx, const char *add, dp_tensor *out, int64_t dim, dp_tensor *index,
+            dp_tensor *src, bool exclude_self)
 {
     dp_tensor *counts = NULL, *ones = NULL;
     int rc = dp_invoke(ctx, "aten::ones_like", "T>T", src, &ones);
@@ -357,7 +356,7 @@ int along_mean(dp_ctx *ctx, const char *add, dp_tensor *out, int64_t dim, dp_ten
     return rc;
 }
 
-bool along_is(dp_str text, const char *word)
+bool gs_is(dp_str text, const char *word)
 {
     return text.len == strlen(word) && memcmp(text.s, word, text.len) == 0;
 }
@@ -376,19 +375,19 @@ static dp_value extreme(dp_dtype dtype, bool greatest)
     return dp_int(greatest ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits));
 }
 
-bool along_find_reduce(dp_str reduce, dp_dtype dtype, along_reduce *r)
+bool gs_find_reduce(dp_str reduce, dp_dtype dtype, gs_reduce *r)
 {
-    *r = (along_reduce){ALONG_ADD, false, dp_int(0)};
-    if (along_is(reduce, "sum"))
+    *r = (gs_reduce){GS_ADD, false, dp_int(0)};
+    if (gs_is(reduce, "sum"))
         return true;
-    if (along_is(reduce, "prod"))
-        *r = (along_reduce){ALONG_MUL, false, dp_int(1)};
-    else if (along_is(reduce, "mean"))
+    if (gs_is(reduce, "prod"))
+        *r = (gs_reduce){GS_MUL, false, dp_int(1)};
+    else if (gs_is(reduce, "mean"))
         r->mean = true;
-    else if (along_is(reduce, "amax"))
-        *r = (along_reduce){ALONG_MAX, false, extreme(dtype, false)};
-    else if (along_is(reduce, "amin"))
-        *r = (along_reduce){ALONG_MIN, false, extreme(dtype, true)};
+    else if (gs_is(reduce, "amax"))
+        *r = (gs_reduce){GS_MAX, false, extreme(dtype, false)};
+    else if (gs_is(reduce, "amin"))
+        *r = (gs_reduce){GS_MIN, false, extreme(dtype, true)};
     else
         return false;
     return true;

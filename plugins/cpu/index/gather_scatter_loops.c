@@ -5,7 +5,7 @@
 #include "gather_scatter_loops.h"
 
 /* An index outside, or what is left from it to the last one, is negative. */
-bool along_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
+bool gs_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
 {
     int64_t signs = 0;
 
@@ -26,7 +26,7 @@ static inline bool index_at(const char *at, int64_t size, int64_t *index)
     return __builtin_expect((uint64_t)*index < (uint64_t)size, 1);
 }
 
-static void set_outside(along_job *job)
+static void set_outside(gs_job *job)
 {
     __atomic_store_n(&job->outside, 1, __ATOMIC_RELAXED);
 }
@@ -61,7 +61,7 @@ static void set_outside(along_job *job)
 DP_DTYPE_SIZES(GET)
 #undef GET
 
-static bool get_row(const along_job *job, char *dst, int64_t dst_step, const char *src,
+static bool get_row(const gs_job *job, char *dst, int64_t dst_step, const char *src,
                     int64_t src_step, const char *at, int64_t at_step, int64_t n)
 {
     int64_t index;
@@ -83,7 +83,7 @@ static bool get_row(const along_job *job, char *dst, int64_t dst_step, const cha
 }
 
 /* Each row is one of src's, as it lies. */
-static bool get_whole(const along_job *job, char *dst, const char *src, const char *at,
+static bool get_whole(const gs_job *job, char *dst, const char *src, const char *at,
                       const int64_t *strides, size_t bytes, int64_t n)
 {
     int64_t index, size = job->size, step = job->step;
@@ -96,9 +96,9 @@ static bool get_whole(const along_job *job, char *dst, const char *src, const ch
     return true;
 }
 
-void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
+void gs_gather_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
 {
-    along_job *job = user;
+    gs_job *job = user;
     const int64_t *outer = strides + 3, bytes = (int64_t)job->bytes;
     bool inside = true;
 
@@ -117,7 +117,7 @@ void along_get_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
 /* Elements p of self and q of the source: with one index for all, beside one another; or one line
  * of each that is packed; or anything. */
 #define RUN(name, memory, ROW, STATEMENT)                                                          \
-    static void name(along_job *job, char *dst, int64_t dst_step, const char *at, int64_t at_step, \
+    static void name(gs_job *job, char *dst, int64_t dst_step, const char *at, int64_t at_step,    \
                      const char *src, int64_t src_step, int64_t n)                                 \
     {                                                                                              \
         int64_t index, size = job->size, step = job->step;                                         \
@@ -193,15 +193,15 @@ DP_DTYPES_REAL(MIN)
 #define MAX_ROW(name, dtype, ...)   ROW_OF(max, name, dtype)
 #define MIN_ROW(name, dtype, ...)   ROW_OF(min, name, dtype)
 
-along_run along_run_of(along_op op, dp_dtype dtype)
+gs_scatter_loop gs_find_scatter_loop(gs_op op, dp_dtype dtype)
 {
-    static const along_run by_size[] = {
+    static const gs_scatter_loop by_size[] = {
         [1] = set_1, [2] = set_2, [4] = set_4, [8] = set_8, [16] = set_16};
-    static const along_run by_type[ALONG_OPS][DP_DTYPE_END] = {
-        [ALONG_ADD] = {DP_DTYPES_ALL(ADD_ROW)},  [ALONG_ADD_SCALED] = {DP_DTYPES_ALL(SCALE_ROW)},
-        [ALONG_MUL] = {DP_DTYPES_ALL(MUL_ROW)},  [ALONG_MAX] = {DP_DTYPES_REAL(MAX_ROW)},
-        [ALONG_MIN] = {DP_DTYPES_REAL(MIN_ROW)},
+    static const gs_scatter_loop by_type[GS_OPS][DP_DTYPE_END] = {
+        [GS_ADD] = {DP_DTYPES_ALL(ADD_ROW)},  [GS_ADD_SCALED] = {DP_DTYPES_ALL(SCALE_ROW)},
+        [GS_MUL] = {DP_DTYPES_ALL(MUL_ROW)},  [GS_MAX] = {DP_DTYPES_REAL(MAX_ROW)},
+        [GS_MIN] = {DP_DTYPES_REAL(MIN_ROW)},
     };
 
-    return op == ALONG_SET ? by_size[dp_dtype_size(dtype)] : by_type[op][dtype];
+    return op == GS_SET ? by_size[dp_dtype_size(dtype)] : by_type[op][dtype];
 }

@@ -9,7 +9,7 @@ typedef struct slices {
     const char *name; /* for errors */
     dp_tensor *self, *index, *source;
     int64_t dim;
-    along_op op;
+    gs_op op;
     dp_tensor *alpha; /* 0-dim, with ADD_SCALED */
     const dp_value
         *empty; /* self's own elements do not count where they are named: they are this first */
@@ -96,7 +96,7 @@ static int check_picks(dp_ctx *ctx, const slices *s, dp_tensor *out)
 }
 
 /* Source as it lies over a's shape: its slices broadcast to self's.  *out owned. */
-static int spread_source(dp_ctx *ctx, const along *a, const slices *s, dp_tensor **out)
+static int spread_source(dp_ctx *ctx, const gs_call *a, const slices *s, dp_tensor **out)
 {
     int64_t strides[DP_DIM_MAX] = {0};
     DP_VIEW(y, s->source);
@@ -125,7 +125,7 @@ static int spread_source(dp_ctx *ctx, const along *a, const slices *s, dp_tensor
 
 /* -- writing -- */
 
-static int put_first(dp_ctx *ctx, along *a, dp_value value)
+static int put_first(dp_ctx *ctx, gs_call *a, dp_value value)
 {
     dp_tensor *t;
     DP_VIEW(x, a->self);
@@ -133,42 +133,42 @@ static int put_first(dp_ctx *ctx, along *a, dp_value value)
 
     if (rc < 0)
         return rc;
-    rc = along_put(ctx, a, ALONG_SET, t, NULL);
+    rc = gs_scatter(ctx, a, GS_SET, t, NULL);
     dp_tensor_unref(t);
     return rc;
 }
 
 /* Checked; `source` lies over a's shape. */
-static int put_slices(dp_ctx *ctx, along *a, const slices *s, dp_tensor *source, dp_tensor **out)
+static int put_slices(dp_ctx *ctx, gs_call *a, const slices *s, dp_tensor *source, dp_tensor **out)
 {
     bool given = *out != NULL;
     dp_tensor *others[] = {s->index, s->source};
-    int rc = along_start(ctx, a, others, 2, out);
+    int rc = gs_start(ctx, a, others, 2, out);
 
     if (rc < 0)
         return rc;
     if (!a->checked)
-        rc = along_check(ctx, a);
+        rc = gs_check(ctx, a);
     if (rc == 0 && s->empty)
         rc = put_first(ctx, a, *s->empty);
     if (rc == 0)
-        rc = along_put(ctx, a, s->op, source, s->alpha);
-    return along_end(rc, given, out);
+        rc = gs_scatter(ctx, a, s->op, source, s->alpha);
+    return gs_end(rc, given, out);
 }
 
 /* *out NULL: it is made */
 static int write_slices(dp_ctx *ctx, slices *s, dp_tensor **out)
 {
-    along a;
+    gs_call a;
     dp_tensor *indices = NULL, *source = NULL;
     int rc = check_slices(ctx, s);
 
     if (rc == 0)
         rc = check_picks(ctx, s, *out);
     if (rc == 0)
-        rc = along_indices(ctx, s->index, 0, false, &indices);
+        rc = gs_indices(ctx, s->index, 0, false, &indices);
     if (rc == 0) {
-        along_vector(&a, s->self, s->dim, indices);
+        gs_init_vector(&a, s->self, s->dim, indices);
         a.code = DP_EINDEX;
         a.what = "index out of range in self: ";
         rc = spread_source(ctx, &a, s, &source);
@@ -192,11 +192,11 @@ static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index
                      dp_value alpha, dp_tensor **out)
 {
     DP_VIEW(x, self);
-    slices s = {"index_add_", self, index, source, dim, ALONG_ADD, NULL, NULL};
+    slices s = {"index_add_", self, index, source, dim, GS_ADD, NULL, NULL};
     int rc = check_fits(ctx, alpha, x.dtype);
 
     if (rc == 0 && !is_one(alpha)) {
-        s.op = ALONG_ADD_SCALED;
+        s.op = GS_ADD_SCALED;
         rc = dp_scalar_tensor(ctx, alpha, x.dtype, &s.alpha);
     }
     rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : write_slices(ctx, &s, out);
@@ -209,7 +209,7 @@ static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index
 /* Refuse dtypes for which PyTorch has no loop. */
 static int check_reduce_type(dp_ctx *ctx, const dp_view *x, const slices *s, bool mean)
 {
-    bool numbers = dp_dtype_is_complex(x->dtype), order = s->op == ALONG_MAX || s->op == ALONG_MIN;
+    bool numbers = dp_dtype_is_complex(x->dtype), order = s->op == GS_MAX || s->op == GS_MIN;
     const char *what = NULL;
 
     if (s->empty && (numbers || x->dtype == DP_BOOL))
@@ -217,7 +217,7 @@ static int check_reduce_type(dp_ctx *ctx, const dp_view *x, const slices *s, boo
     else if (x->ndim <= 1 && (numbers || x->dtype == DP_BOOL))
         what = "index_func_";
     else if (order && numbers)
-        what = s->op == ALONG_MAX ? "maximum_cpu" : "minimum_cpu";
+        what = s->op == GS_MAX ? "maximum_cpu" : "minimum_cpu";
     else if (mean && x->dtype == DP_BOOL)
         what = "div_floor_cpu";
     if (what == NULL)
@@ -231,12 +231,12 @@ static int check_reduce_type(dp_ctx *ctx, const dp_view *x, const slices *s, boo
 static int write_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                         dp_tensor *source, dp_str reduce, bool include_self, dp_tensor **out)
 {
-    along_reduce r;
+    gs_reduce r;
     bool given = *out != NULL;
     DP_VIEW(x, self);
-    slices s = {"index_reduce_", self, index, source, dim, ALONG_SET, NULL, NULL};
+    slices s = {"index_reduce_", self, index, source, dim, GS_SET, NULL, NULL};
 
-    if (!along_find_reduce(reduce, x.dtype, &r) || along_is(reduce, "sum"))
+    if (!gs_find_reduce(reduce, x.dtype, &r) || gs_is(reduce, "sum"))
         return dp_refuse(
             ctx, DP_ERUNTIME,
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but "
@@ -250,8 +250,8 @@ static int write_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
     rc = write_slices(ctx, &s, out);
     if (rc < 0 || !r.mean)
         return rc;
-    rc = along_mean(ctx, "aten::index_add_", *out, s.dim, s.index, s.source, s.empty);
-    return along_end(rc, given, out);
+    rc = gs_mean(ctx, "aten::index_add_", *out, s.dim, s.index, s.source, s.empty);
+    return gs_end(rc, given, out);
 }
 
 /* -- index_copy -- */
@@ -317,14 +317,14 @@ static int check_copy(dp_ctx *ctx, slices *s)
 static int write_copy(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                       dp_tensor *source, dp_tensor **out)
 {
-    along a;
+    gs_call a;
     DP_VIEW(y, source);
-    slices s = {"index_copy_", self, index, source, dim, ALONG_SET, NULL, NULL};
+    slices s = {"index_copy_", self, index, source, dim, GS_SET, NULL, NULL};
     int rc = check_copy(ctx, &s);
 
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    along_vector(&a, self, s.dim, index);
+    gs_init_vector(&a, self, s.dim, index);
     a.checked = y.numel == 0;
     a.code = DP_EINDEX;
     a.what = "index_copy_(): ";
@@ -360,17 +360,17 @@ static int check_fill(dp_ctx *ctx, dp_tensor *self, int64_t *dim, dp_tensor *ind
  * Tensor(a!) */
 static int index_fill(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_value value)
 {
-    along a;
+    gs_call a;
     dp_tensor *indices = NULL;
     DP_VIEW(x, self);
     int rc = check_fill(ctx, self, &dim, index, value);
 
     if (rc == 0)
-        rc = along_indices(ctx, index, x.ndim ? x.sizes[dim] : 1, true, &indices);
+        rc = gs_indices(ctx, index, x.ndim ? x.sizes[dim] : 1, true, &indices);
     if (rc == 0) {
-        along_vector(&a, self, dim, indices);
+        gs_init_vector(&a, self, dim, indices);
         a.code = DP_EINDEX;
-        rc = x.numel > 0 ? along_check(ctx, &a) : 0;
+        rc = x.numel > 0 ? gs_check(ctx, &a) : 0;
     }
     rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : put_first(ctx, &a, value);
     dp_tensor_unref(indices);
@@ -397,10 +397,10 @@ static int index_fill_tensor(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tenso
     return dp_invoke(ctx, "aten::index_fill_.int_Scalar", "TiTs>", self, dim, index, number);
 }
 
-ALONG_FORMS(add, (int64_t dim, dp_tensor *index, dp_tensor *source, dp_value alpha),
+GS_VARIANTS(add, (int64_t dim, dp_tensor *index, dp_tensor *source, dp_value alpha),
             (dim, index, source, alpha))
-ALONG_FORMS(copy, (int64_t dim, dp_tensor *index, dp_tensor *source), (dim, index, source))
-ALONG_FORMS(reduce,
+GS_VARIANTS(copy, (int64_t dim, dp_tensor *index, dp_tensor *source), (dim, index, source))
+GS_VARIANTS(reduce,
             (int64_t dim, dp_tensor *index, dp_tensor *source, dp_str reduce, bool include_self),
             (dim, index, source, reduce, include_self))
 

@@ -121,18 +121,18 @@ static int only_vector(const dp_view *self, const indexing *x)
 static int put_vector(dp_ctx *ctx, dp_tensor *self, const indexing *x, int dim, dp_tensor *values,
                       bool accumulate)
 {
-    along a;
+    gs_call a;
     dp_tensor *index = NULL, *source = NULL;
     DP_VIEW(v, self);
     DP_VIEW(r, x->from);
-    int rc = along_indices(ctx, x->at[dim], v.sizes[dim], true, &index);
+    int rc = gs_indices(ctx, x->at[dim], v.sizes[dim], true, &index);
 
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::expand", "Tlib>T", values, r.sizes, (size_t)r.ndim, 0, &source);
     if (rc == 0) {
-        along_vector(&a, self, dim, index);
+        gs_init_vector(&a, self, dim, index);
         a.code = DP_EINDEX;
-        rc = along_put(ctx, &a, accumulate ? ALONG_ADD : ALONG_SET, source, NULL);
+        rc = gs_scatter(ctx, &a, accumulate ? GS_ADD : GS_SET, source, NULL);
     }
     dp_tensor_unref(index);
     dp_tensor_unref(source);

@@ -61,7 +61,7 @@ static int check_scatter(dp_ctx *ctx, const char *name, dp_tensor *self, int64_t
 /* One call of the family. */
 typedef struct scattering {
     const char *name; /* for errors */
-    along_op op;
+    gs_op op;
     dp_tensor *self, *index, *src; /* src: 0-dim if `number` */
     int64_t dim;
     bool number;
@@ -69,7 +69,7 @@ typedef struct scattering {
     dp_value empty; /* which are this first */
 } scattering;
 
-static int put_empty(dp_ctx *ctx, along *a, const scattering *s)
+static int put_empty(dp_ctx *ctx, gs_call *a, const scattering *s)
 {
     dp_tensor *t;
     DP_VIEW(x, s->self);
@@ -77,7 +77,7 @@ static int put_empty(dp_ctx *ctx, along *a, const scattering *s)
 
     if (rc < 0)
         return rc;
-    rc = along_put(ctx, a, ALONG_SET, t, NULL);
+    rc = gs_scatter(ctx, a, GS_SET, t, NULL);
     dp_tensor_unref(t);
     return rc;
 }
@@ -85,7 +85,7 @@ static int put_empty(dp_ctx *ctx, along *a, const scattering *s)
 /* *out NULL: it is made */
 static int write_scatter(dp_ctx *ctx, scattering *s, dp_tensor **out)
 {
-    along a;
+    gs_call a;
     bool given = *out != NULL;
     dp_tensor *others[] = {s->index, s->src};
     DP_VIEW(x, s->self);
@@ -98,16 +98,16 @@ static int write_scatter(dp_ctx *ctx, scattering *s, dp_tensor **out)
         rc = check_apart(ctx, *out, others, s->number ? 1 : 2);
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);
-    along_each(&a, s->self, s->dim, s->index);
+    gs_init_each(&a, s->self, s->dim, s->index);
     a.checked = i.numel == 0;
-    rc = along_start(ctx, &a, NULL, 0, out);
+    rc = gs_start(ctx, &a, NULL, 0, out);
     if (rc < 0 || i.numel == 0)
         return rc;
     if (s->exclude)
         rc = put_empty(ctx, &a, s);
     if (rc == 0)
-        rc = along_put(ctx, &a, s->op, s->src, NULL);
-    return along_end(rc, given, out);
+        rc = gs_scatter(ctx, &a, s->op, s->src, NULL);
+    return gs_end(rc, given, out);
 }
 
 /* Scatter a number instead of a tensor `src`. */
@@ -129,10 +129,10 @@ static int write_number(dp_ctx *ctx, scattering *s, dp_value value, dp_tensor **
 
 /* -- scatter -- */
 
-static int find_old_reduce(dp_ctx *ctx, dp_str reduce, along_op *op)
+static int find_old_reduce(dp_ctx *ctx, dp_str reduce, gs_op *op)
 {
-    *op = along_is(reduce, "add") ? ALONG_ADD : ALONG_MUL;
-    if (along_is(reduce, "add") || along_is(reduce, "multiply"))
+    *op = gs_is(reduce, "add") ? GS_ADD : GS_MUL;
+    if (gs_is(reduce, "add") || gs_is(reduce, "multiply"))
         return 0;
     return dp_refuse(ctx, DP_ERUNTIME, "reduce argument must be either add or multiply.");
 }
@@ -141,7 +141,7 @@ static int find_old_reduce(dp_ctx *ctx, dp_str reduce, along_op *op)
 static int write_src(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
                      dp_tensor **out)
 {
-    scattering s = {"scatter", ALONG_SET, self, index, src, dim, false, false, dp_none()};
+    scattering s = {"scatter", GS_SET, self, index, src, dim, false, false, dp_none()};
     return write_scatter(ctx, &s, out);
 }
 
@@ -149,7 +149,7 @@ static int write_src(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index
 static int write_value(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_value value,
                        dp_tensor **out)
 {
-    scattering s = {"scatter", ALONG_SET, self, index, NULL, dim, true, false, dp_none()};
+    scattering s = {"scatter", GS_SET, self, index, NULL, dim, true, false, dp_none()};
     return write_number(ctx, &s, value, out);
 }
 
@@ -157,7 +157,7 @@ static int write_value(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *ind
 static int write_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
                         dp_str reduce, dp_tensor **out)
 {
-    scattering s = {"scatter", ALONG_SET, self, index, src, dim, false, false, dp_none()};
+    scattering s = {"scatter", GS_SET, self, index, src, dim, false, false, dp_none()};
     int rc = find_old_reduce(ctx, reduce, &s.op);
     return rc < 0 ? rc : write_scatter(ctx, &s, out);
 }
@@ -167,7 +167,7 @@ static int write_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *in
 static int write_value_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                               dp_value value, dp_str reduce, dp_tensor **out)
 {
-    scattering s = {"scatter", ALONG_SET, self, index, NULL, dim, true, false, dp_none()};
+    scattering s = {"scatter", GS_SET, self, index, NULL, dim, true, false, dp_none()};
     int rc = find_old_reduce(ctx, reduce, &s.op);
     return rc < 0 ? rc : write_number(ctx, &s, value, out);
 }
@@ -176,16 +176,16 @@ static int write_value_reduce(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tens
 static int write_add(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
                      dp_tensor **out)
 {
-    scattering s = {"scatter_add", ALONG_ADD, self, index, src, dim, false, false, dp_none()};
+    scattering s = {"scatter_add", GS_ADD, self, index, src, dim, false, false, dp_none()};
     return write_scatter(ctx, &s, out);
 }
 
 /* -- scatter_reduce -- */
 
 /* Refuse dtypes for which PyTorch has no loop. */
-static int check_type(dp_ctx *ctx, dp_str reduce, dp_dtype dtype, const along_reduce *r)
+static int check_type(dp_ctx *ctx, dp_str reduce, dp_dtype dtype, const gs_reduce *r)
 {
-    bool order = r->op == ALONG_MAX || r->op == ALONG_MIN;
+    bool order = r->op == GS_MAX || r->op == GS_MIN;
 
     if (!(order && dp_dtype_is_complex(dtype)) && !(r->mean && dtype == DP_BOOL))
         return 0;
@@ -199,13 +199,13 @@ static int check_type(dp_ctx *ctx, dp_str reduce, dp_dtype dtype, const along_re
 static int write_two(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *src,
                      dp_str reduce, bool include_self, dp_tensor **out)
 {
-    along_reduce r;
+    gs_reduce r;
     bool given = *out != NULL;
     DP_VIEW(x, self);
     DP_VIEW(i, index);
     int rc = wrap_dim(ctx, &dim, x.ndim);
 
-    if (rc == 0 && !along_find_reduce(reduce, x.dtype, &r))
+    if (rc == 0 && !gs_find_reduce(reduce, x.dtype, &r))
         rc = dp_fail(ctx, DP_ERUNTIME,
                      "reduce argument must be either sum, prod, mean, amax or amin.");
     if (rc == 0 && i.numel > 0)
@@ -216,18 +216,18 @@ static int write_two(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index
     rc = write_scatter(ctx, &s, out);
     if (rc < 0 || !r.mean)
         return rc;
-    rc = along_mean(ctx, "aten::scatter_add_", *out, s.dim, s.index, s.src, s.exclude);
-    return along_end(rc, given, out);
+    rc = gs_mean(ctx, "aten::scatter_add_", *out, s.dim, s.index, s.src, s.exclude);
+    return gs_end(rc, given, out);
 }
 
-ALONG_FORMS(src, (int64_t dim, dp_tensor *index, dp_tensor *src), (dim, index, src))
-ALONG_FORMS(value, (int64_t dim, dp_tensor *index, dp_value value), (dim, index, value))
-ALONG_FORMS(reduce, (int64_t dim, dp_tensor *index, dp_tensor *src, dp_str reduce),
+GS_VARIANTS(src, (int64_t dim, dp_tensor *index, dp_tensor *src), (dim, index, src))
+GS_VARIANTS(value, (int64_t dim, dp_tensor *index, dp_value value), (dim, index, value))
+GS_VARIANTS(reduce, (int64_t dim, dp_tensor *index, dp_tensor *src, dp_str reduce),
             (dim, index, src, reduce))
-ALONG_FORMS(value_reduce, (int64_t dim, dp_tensor *index, dp_value value, dp_str reduce),
+GS_VARIANTS(value_reduce, (int64_t dim, dp_tensor *index, dp_value value, dp_str reduce),
             (dim, index, value, reduce))
-ALONG_FORMS(add, (int64_t dim, dp_tensor *index, dp_tensor *src), (dim, index, src))
-ALONG_FORMS(two, (int64_t dim, dp_tensor *index, dp_tensor *src, dp_str reduce, bool include_self),
+GS_VARIANTS(add, (int64_t dim, dp_tensor *index, dp_tensor *src), (dim, index, src))
+GS_VARIANTS(two, (int64_t dim, dp_tensor *index, dp_tensor *src, dp_str reduce, bool include_self),
             (dim, index, src, reduce, include_self))
 
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("scatter.src", src_new, (T, i, T, T), (T)),

@@ -88,7 +88,7 @@ static int determinants(dp_ctx *ctx, outs *o, dp_tensor *A, mx_one *one, int n_o
 {
     lu f = {.at = {n_own, n_own + 1, -1}};
     dp_tensor *side = NULL, *own[2] = {NULL, NULL};
-    bool turned;
+    bool transposed;
     mx_batch b;
     DP_VIEW(a, A);
     int rc = mx_out(ctx, o, 0, a.dtype, a.ndim - 2, a.sizes, false);
@@ -98,7 +98,7 @@ static int determinants(dp_ctx *ctx, outs *o, dp_tensor *A, mx_one *one, int n_o
     if (rc == 0)
         rc = lu_begin(ctx, o, &f, &a);
     if (rc == 0)
-        rc = lu_side(ctx, A, &turned, &side);
+        rc = lu_side(ctx, A, &transposed, &side);
     if (rc == 0)
         rc = lu_factor(ctx, o, &f, side);
     for (int i = 0; i < n_own && rc == 0; i++)

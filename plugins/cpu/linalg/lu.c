@@ -84,13 +84,13 @@ int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f)
     return rc;
 }
 
-int lu_side(dp_ctx *ctx, dp_tensor *A, bool *turned, dp_tensor **out)
+int lu_side(dp_ctx *ctx, dp_tensor *A, bool *transposed, dp_tensor **out)
 {
     DP_VIEW(a, A);
 
-    *turned = !dp_dtype_is_complex(a.dtype) && dp_tensor_is_contiguous(A, DP_CONTIGUOUS);
-    if (*turned)
-        return mx_turned(ctx, A, out);
+    *transposed = !dp_dtype_is_complex(a.dtype) && dp_tensor_is_contiguous(A, DP_CONTIGUOUS);
+    if (*transposed)
+        return mx_transposed(ctx, A, out);
     *out = dp_tensor_ref(A);
     return 0;
 }
@@ -174,16 +174,16 @@ static int conjugate(dp_ctx *ctx, dp_tensor *t)
 static int lu_solve_right(dp_ctx *ctx, dp_tensor *result, dp_tensor *B, dp_tensor *factors,
                           dp_tensor *pivots, bool adjoint)
 {
-    dp_tensor *turned = NULL, *x = NULL;
-    int rc = mx_turned(ctx, result, &turned);
+    dp_tensor *transposed = NULL, *x = NULL;
+    int rc = mx_transposed(ctx, result, &transposed);
 
     if (rc == 0) {
-        DP_VIEW(t, turned);
+        DP_VIEW(t, transposed);
         rc = mx_empty(ctx, t.dtype, t.device, t.ndim, t.sizes, true, &x);
     }
     dp_tensor *own = NULL;
     if (rc == 0)
-        rc = mx_turned(ctx, B, &own);
+        rc = mx_transposed(ctx, B, &own);
     if (rc == 0)
         rc = dp_copy(ctx, x, own);
     if (rc == 0)
@@ -193,10 +193,10 @@ static int lu_solve_right(dp_ctx *ctx, dp_tensor *result, dp_tensor *B, dp_tenso
     if (rc == 0)
         rc = conjugate(ctx, x);
     if (rc == 0)
-        rc = dp_copy(ctx, turned, x);
+        rc = dp_copy(ctx, transposed, x);
     dp_tensor_unref(own);
     dp_tensor_unref(x);
-    dp_tensor_unref(turned);
+    dp_tensor_unref(transposed);
     return rc;
 }
 
@@ -391,8 +391,8 @@ static int factor_and_solve(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A, dp_tensor
                             bool left)
 {
     dp_tensor *side = NULL;
-    bool turned;
-    int rc = lu_side(ctx, A, &turned, &side);
+    bool transposed;
+    int rc = lu_side(ctx, A, &transposed, &side);
 
     if (rc == 0)
         rc = lu_factor(ctx, o, f, side);
@@ -400,8 +400,8 @@ static int factor_and_solve(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A, dp_tensor
     DP_VIEW(x, o->t[0]);
     if (rc < 0 || x.numel == 0 || dp_memoryless(ctx))
         return rc;
-    return vector ? solve_vector(ctx, o, B, f, turned)
-                  : lu_solve_out(ctx, o, 0, B, f->lu, f->pivots, left, turned);
+    return vector ? solve_vector(ctx, o, B, f, transposed)
+                  : lu_solve_out(ctx, o, 0, B, f->lu, f->pivots, left, transposed);
 }
 
 /* aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)

@@ -19,6 +19,6 @@ int lu_factor(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A);
 int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f);
 /* Return the matrix to factor in *out, owned: the transpose of A if A is real and row-major, else
  * A. */
-int lu_side(dp_ctx *ctx, dp_tensor *A, bool *turned, dp_tensor **out);
+int lu_side(dp_ctx *ctx, dp_tensor *A, bool *transposed, dp_tensor **out);
 
 #endif

@@ -158,7 +158,7 @@ int mx_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int6
     return dp_empty_strided(ctx, dtype, device, ndim, sizes, strides, out);
 }
 
-int mx_turned(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
+int mx_transposed(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
     DP_VIEW(x, t);

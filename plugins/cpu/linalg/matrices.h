@@ -71,7 +71,7 @@ void mx_strides(int ndim, const int64_t *sizes, bool columns, int64_t *strides);
 int mx_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
              bool columns, dp_tensor **out);
 /* Return `t` with its last two dimensions exchanged; *out owned. */
-int mx_turned(dp_ctx *ctx, dp_tensor *t, dp_tensor **out);
+int mx_transposed(dp_ctx *ctx, dp_tensor *t, dp_tensor **out);
 /* Return a column-major copy of `t`; *out owned. */
 int mx_columns(dp_ctx *ctx, dp_tensor *t, dp_tensor **out);
 /* Return t itself if each of its matrices is contiguous and column-major, else a column-major copy;

@@ -133,7 +133,7 @@ static int read_side(dp_ctx *ctx, dp_tensor *A, triangular *t, dp_tensor **out)
         return mx_borrow(ctx, A, out);
     t->trans = 'T';
     t->uplo = t->uplo == 'U' ? 'L' : 'U';
-    return mx_turned(ctx, A, out);
+    return mx_transposed(ctx, A, out);
 }
 
 /* aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True,

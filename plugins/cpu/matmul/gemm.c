@@ -174,7 +174,7 @@ static bool in_place(const gemm *g)
 }
 
 /* Return the product with all matrices transposed, if that makes the rows of C contiguous. */
-static gemm turned(const gemm *g)
+static gemm transposed(const gemm *g)
 {
     gemm t = *g;
 
@@ -187,7 +187,7 @@ static gemm turned(const gemm *g)
     return t;
 }
 
-/* Is it a matrix times a vector?  A product of one row is, turned. */
+/* Is it a matrix times a vector?  A product with one row is one, transposed. */
 static bool is_vector(const gemm *g)
 {
     return g->n == 1 || g->m == 1;
@@ -213,7 +213,7 @@ static int64_t round_up(int64_t bytes)
 
 size_t gemm_scratch(const gemm *g)
 {
-    gemm t = turned(g);
+    gemm t = transposed(g);
     const gemm_class *classes = CPU_CHOSEN(gemm_classes),
                      *class = &classes[for_tiles(g->dtype)->class];
 
@@ -257,7 +257,7 @@ static int run_chunks(dp_ctx *ctx, chunk *w)
 static int run_matrix(dp_ctx *ctx, const gemm *g, char *room)
 {
     const gemm_number none = {0, 0, 0}, one = {1, 0, 1};
-    chunk w = {.g = turned(g), .alpha = g->alpha, .beta = g->beta};
+    chunk w = {.g = transposed(g), .alpha = g->alpha, .beta = g->beta};
 
     w.dtype = for_tiles(g->dtype);
     w.class = &CPU_CHOSEN(gemm_classes)[w.dtype->class];
@@ -316,7 +316,7 @@ static void scale(const gemm *g)
 /* Does OpenBLAS compute it?  *t: the product as it is given to OpenBLAS. */
 static bool by_blas(const gemm *g, gemm *t)
 {
-    *t = is_vector(g) ? as_vector(g) : turned(g);
+    *t = is_vector(g) ? as_vector(g) : transposed(g);
     bool dot = t->m == 1 && t->n == 1 && !dp_dtype_is_complex(g->dtype);
     return !dot && blas_takes(t);
 }

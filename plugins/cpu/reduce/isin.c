@@ -120,7 +120,7 @@ static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, b
     if (rc == 0 && given)
         rc = check_apart(ctx, *out, NULL, 0);
     rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : members_of(ctx, x, from, invert, *out);
-    return along_end(rc, given, out);
+    return gs_end(rc, given, out);
 }
 
 /* Make a 0-dim tensor of `s`, a wrapped number for type promotion.  *out owned. */
@@ -153,7 +153,7 @@ static int write_isin_scalar(dp_ctx *ctx, dp_tensor *x, dp_value s, bool invert,
     rc = rc < 0 ? dp_refuse(ctx, rc, NULL)
                 : dp_invoke(ctx, invert ? "aten::ne.Scalar_out" : "aten::eq.Scalar_out", "TsT>", x,
                             s, *out);
-    return along_end(rc, given, out);
+    return gs_end(rc, given, out);
 }
 
 static int write_scalar_isin(dp_ctx *ctx, dp_value s, dp_tensor *from, bool unique, bool invert,

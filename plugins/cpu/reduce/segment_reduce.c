@@ -149,7 +149,7 @@ static int find_reduction(dp_ctx *ctx, dp_str reduce, reduction *op)
     } names[] = {{"max", MAX}, {"mean", MEAN}, {"min", MIN}, {"sum", SUM}, {"prod", PROD}};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (along_is(reduce, names[i].name)) {
+        if (gs_is(reduce, names[i].name)) {
             *op = names[i].op;
             return 0;
         }
@@ -334,7 +334,7 @@ static int backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *output, dp_tensor *
                     dp_tensor **out)
 {
     /* Only the gradient of a product reads `initial`. */
-    const dp_value *used = along_is(reduce, "prod") ? initial : NULL;
+    const dp_value *used = gs_is(reduce, "prod") ? initial : NULL;
     segment_call c = {data, lengths, offsets, reduce, axis, true, used};
     dp_tensor *made = NULL;
     pack p = {.ctx = ctx};

@@ -152,7 +152,7 @@ static int check_search(dp_ctx *ctx, const search *s)
 static int check_sorter(dp_ctx *ctx, const search *s, dp_tensor **copy)
 {
     const int64_t packed = DP_CONTIGUOUS;
-    along a;
+    gs_call a;
     char p[DP_SHAPE_TEXT], q[DP_SHAPE_TEXT];
     DP_VIEW(x, s->from);
     DP_VIEW(o, s->sorter);
@@ -171,9 +171,9 @@ static int check_sorter(dp_ctx *ctx, const search *s, dp_tensor **copy)
     int rc = dp_invoke(ctx, "aten::clone", "Toi>T", s->sorter, &packed, copy);
     if (rc < 0 || x.ndim == 0)
         return rc;
-    along_each(&a, s->from, x.ndim - 1, *copy);
+    gs_init_each(&a, s->from, x.ndim - 1, *copy);
     a.what = "torch.searchsorted(): sorter index out of range: ";
-    return along_check(ctx, &a);
+    return gs_check(ctx, &a);
 }
 
 static int fill_places(dp_ctx *ctx, const search *s, dp_tensor *from, dp_tensor *values,
@@ -241,7 +241,7 @@ static int find_places(dp_ctx *ctx, const search *s, dp_tensor **out)
     dp_tensor_unref(from);
     dp_tensor_unref(values);
     dp_tensor_unref(sorter);
-    return along_end(rc, false, out);
+    return gs_end(rc, false, out);
 }
 
 /* aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False,
@@ -249,10 +249,10 @@ static int find_places(dp_ctx *ctx, const search *s, dp_tensor **out)
 static int searchsorted(dp_ctx *ctx, dp_tensor *from, dp_tensor *self, bool out_int32, bool right,
                         dp_str side, dp_tensor *sorter, dp_tensor **out)
 {
-    bool named = side.s != NULL, to_right = named && along_is(side, "right");
+    bool named = side.s != NULL, to_right = named && gs_is(side, "right");
     search s = {from, self, sorter, right || to_right, out_int32 ? DP_INT32 : DP_INT64};
 
-    if (named && !to_right && !along_is(side, "left"))
+    if (named && !to_right && !gs_is(side, "left"))
         return dp_fail(ctx, DP_ERUNTIME,
                        "torch.searchsorted(): side can only be 'left' or 'right' but got %.*s",
                        (int)side.len, side.s);

@@ -132,7 +132,7 @@ static int add_back(dp_ctx *ctx, const pooling *p, dp_tensor *grad, dp_tensor *o
     int rc = 0;
 
     for (int d = 0; rc == 0 && d < WN_AXES; d++)
-        rc = wn_turned(ctx, &p->axes[d], 0, &axes[d]);
+        rc = wn_transposed(ctx, &p->axes[d], 0, &axes[d]);
     if (rc == 0)
         rc = divide(ctx, p, grad, &divided);
     if (rc < 0)
@@ -167,7 +167,7 @@ int pool_turn(dp_ctx *ctx, const pooling *p, size_t bytes, pooling *back)
     if (back->axes == NULL)
         return DP_ERESOURCE;
     for (int d = 0; rc == 0 && d < WN_AXES; d++)
-        rc = wn_turned(ctx, &p->axes[d], bytes, &back->axes[d]);
+        rc = wn_transposed(ctx, &p->axes[d], bytes, &back->axes[d]);
     return rc;
 }
 

@@ -105,7 +105,7 @@ void wn_seal(wn_axis *a);
 int wn_same(dp_ctx *ctx, wn_axis *a, int64_t n);
 /* Make the transposed axis for gradients: the elements of the result that read each element of the
  * input.  Without a list, both begins and ends of a's windows must be ascending. */
-int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned);
+int wn_transposed(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *transposed);
 
 /* A computation of y, and of the index of a maximum, from the contiguous input x, which has
  * `planes` planes with inner elements at each index of the axes' `in`. */

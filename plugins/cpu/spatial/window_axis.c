@@ -132,22 +132,22 @@ static void seal_list(wn_axis *t)
 #undef ALONE
 }
 
-int wn_turned(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *turned)
+int wn_transposed(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *transposed)
 {
     int64_t taps = 0;
 
     bytes = wn_weights(a) ? bytes : 0;
     for (int64_t o = 0; a->is_list && o < a->out; o++)
         taps += a->count[o];
-    int rc = a->is_list ? wn_taps(ctx, turned, a->out, a->in, taps, bytes)
-                        : wn_windows(ctx, turned, a->out, a->in);
+    int rc = a->is_list ? wn_taps(ctx, transposed, a->out, a->in, taps, bytes)
+                        : wn_windows(ctx, transposed, a->out, a->in);
     if (rc < 0)
         return rc;
     if (a->is_list) {
-        turn_list(a, bytes, turned);
-        seal_list(turned);
+        turn_list(a, bytes, transposed);
+        seal_list(transposed);
     } else {
-        turn_windows(a, turned);
+        turn_windows(a, transposed);
     }
     return 0;
 }

@@ -30,7 +30,7 @@ FFT_INLINE N FN(scaled)(N a, T s)
     return (N){a.re * s, a.im * s};
 }
 
-FFT_INLINE N FN(turned)(N a) /* rotated by -90 degrees */
+FFT_INLINE N FN(rotated)(N a) /* rotated by -90 degrees */
 {
     return (N){a.im, -a.re};
 }
@@ -46,7 +46,7 @@ FFT_INLINE void FN(dft2)(N *a)
 FFT_INLINE void FN(dft3)(N *a)
 {
     const T c = (T)-0.5, s = (T)0.86602540378443864676;
-    N sum = FN(plus)(a[1], a[2]), d = FN(turned)(FN(scaled)(FN(minus)(a[1], a[2]), s));
+    N sum = FN(plus)(a[1], a[2]), d = FN(rotated)(FN(scaled)(FN(minus)(a[1], a[2]), s));
     N mid = FN(plus)(a[0], FN(scaled)(sum, c));
 
     a[0] = FN(plus)(a[0], sum);
@@ -57,7 +57,7 @@ FFT_INLINE void FN(dft3)(N *a)
 FFT_INLINE void FN(dft4)(N *a)
 {
     N b0 = FN(plus)(a[0], a[2]), b1 = FN(minus)(a[0], a[2]);
-    N b2 = FN(plus)(a[1], a[3]), b3 = FN(turned)(FN(minus)(a[1], a[3]));
+    N b2 = FN(plus)(a[1], a[3]), b3 = FN(rotated)(FN(minus)(a[1], a[3]));
 
     a[0] = FN(plus)(b0, b2);
     a[1] = FN(plus)(b1, b3);
@@ -73,8 +73,8 @@ FFT_INLINE void FN(dft5)(N *a)
     N p2 = FN(plus)(a[2], a[3]), m2 = FN(minus)(a[2], a[3]);
     N x1 = FN(plus)(a[0], FN(plus)(FN(scaled)(p1, c1), FN(scaled)(p2, c2)));
     N x2 = FN(plus)(a[0], FN(plus)(FN(scaled)(p1, c2), FN(scaled)(p2, c1)));
-    N y1 = FN(turned)(FN(plus)(FN(scaled)(m1, s1), FN(scaled)(m2, s2)));
-    N y2 = FN(turned)(FN(minus)(FN(scaled)(m1, s2), FN(scaled)(m2, s1)));
+    N y1 = FN(rotated)(FN(plus)(FN(scaled)(m1, s1), FN(scaled)(m2, s2)));
+    N y2 = FN(rotated)(FN(minus)(FN(scaled)(m1, s2), FN(scaled)(m2, s1)));
 
     a[0] = FN(plus)(a[0], FN(plus)(p1, p2));
     a[1] = FN(plus)(x1, y1);
@@ -100,9 +100,9 @@ FFT_INLINE void FN(dft7)(N *a)
     N x1 = FN(plus)(a[0], FN(dot3)(p1, c1, p2, c2, p3, c3));
     N x2 = FN(plus)(a[0], FN(dot3)(p1, c2, p2, c3, p3, c1));
     N x3 = FN(plus)(a[0], FN(dot3)(p1, c3, p2, c1, p3, c2));
-    N y1 = FN(turned)(FN(dot3)(m1, s1, m2, s2, m3, s3));
-    N y2 = FN(turned)(FN(dot3)(m1, s2, m2, -s3, m3, -s1));
-    N y3 = FN(turned)(FN(dot3)(m1, s3, m2, -s1, m3, s2));
+    N y1 = FN(rotated)(FN(dot3)(m1, s1, m2, s2, m3, s3));
+    N y2 = FN(rotated)(FN(dot3)(m1, s2, m2, -s3, m3, -s1));
+    N y3 = FN(rotated)(FN(dot3)(m1, s3, m2, -s1, m3, s2));
 
     a[0] = FN(plus)(a[0], FN(plus)(FN(plus)(p1, p2), p3));
     a[1] = FN(plus)(x1, y1);
@@ -121,7 +121,7 @@ FFT_INLINE void FN(dft8)(N *a)
     FN(dft4)(even);
     FN(dft4)(odd);
     odd[1] = (N){h * (odd[1].re + odd[1].im), h * (odd[1].im - odd[1].re)};
-    odd[2] = FN(turned)(odd[2]);
+    odd[2] = FN(rotated)(odd[2]);
     odd[3] = (N){h * (odd[3].im - odd[3].re), -h * (odd[3].re + odd[3].im)};
     a[0] = FN(plus)(even[0], odd[0]);
     a[1] = FN(plus)(even[1], odd[1]);

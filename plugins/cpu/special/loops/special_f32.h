@@ -331,9 +331,9 @@ DPM_INLINE float pw_lgamma_f32(float x)
     double steps =
         dpm_pick_f64(a < 3, dpm_pick_f64(a < 1, a, 1), a * (a + 1) * ((a + 2) * (a + 3)));
     double f = dpm_pick_f64(a < 0x1p51, a - (a + grid - grid), 0);
-    double turned = M_PI * steps / (a * dpm_abs_f64(sf_sin_pi(f)));
+    double mirrored = M_PI * steps / (a * dpm_abs_f64(sf_sin_pi(f)));
     double value = dpm_pick_f64(a < 3, near, far);
-    double rest = sf_log(dpm_pick_f64(x < 0, turned, steps));
+    double rest = sf_log(dpm_pick_f64(x < 0, mirrored, steps));
 
     value = dpm_pick_f64(x < 0, rest - value, value - rest);
     return (float)dpm_pick_f64(a == INFINITY, INFINITY, value);
