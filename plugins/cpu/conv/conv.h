@@ -92,7 +92,7 @@ typedef struct conv_cut {
 /* Complete the planes like conv_planes_init(), but allocate nothing, and set the axes' counts to
  * those of a part. */
 int conv_planes_cut(dp_ctx *ctx, conv_planes *p, conv_cut *cut);
-/* Do the same for planes `p` whose results were already cut by conv_planes_cut(). */
+/* Complete the planes `p` like conv_planes_cut(), for the parts `cut` that were chosen before. */
 int conv_planes_cut_as(dp_ctx *ctx, conv_planes *p, const conv_cut *cut);
 /* Set first[] and the number of results of part `i` along each axis. */
 void conv_cut_part(const conv_cut *cut, int64_t i, int64_t first[CONV_SPACE],

@@ -16,7 +16,7 @@ enum {
     /* largest prime factor with passes of its own; larger ones use Bluestein's convolution */
     FFT_PRIME = 61,
     FFT_PASSES = 48, /* most passes of lengths below 2^63, with radices 8, 4, 2, 3, ... */
-    FFT_LONG = 4096, /* lines with at least so many rows are transformed one by one */
+    FFT_LONG = 4096, /* least number of rows of lines that are always transformed one by one */
     FFT_ALIGN = 64,
 };
 

@@ -33,7 +33,7 @@ dp_dtype mx_complex(dp_dtype d); /* DP_DTYPE_NONE: there is none */
 /* Check that `d` is floating point or complex ("name: Expected a floating point or complex tensor
  * as input").  Source: checkFloatingOrComplex. */
 int mx_check_inexact(dp_ctx *ctx, const char *name, dp_dtype d);
-/* Do the same check, and refuse 16-bit dtypes. */
+/* Check that `d` is floating point or complex, and not a 16-bit dtype. */
 int mx_check_precise(dp_ctx *ctx, const char *name, dp_dtype d);
 
 /* -- shapes; every failed check is DP_ERUNTIME, unless another code is named -- */
@@ -53,7 +53,8 @@ int mx_check_square(dp_ctx *ctx, const dp_view *v, const char *name);
 /* Check that LAPACK's 32-bit integers can count the elements of a row and a column.  DP_ERESOURCE:
  * they cannot. */
 int mx_check_fits(dp_ctx *ctx, const dp_view *v);
-/* Do the same check for a routine whose scratch is a small multiple of k * k. */
+/* Check that LAPACK's 32-bit integers can count the scratch of a routine, a small multiple of
+ * k * k elements.  DP_ERESOURCE: they cannot. */
 int mx_check_square_scratch(dp_ctx *ctx, int64_t k, const char *name);
 /* Check the dtypes and sizes of b [..., n, k] and A [..., n, n] ("name: Expected b and A to have
  * ...").

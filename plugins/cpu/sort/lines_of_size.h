@@ -268,7 +268,7 @@ static uint64_t NAME(take)(void *records, int64_t k, uint64_t key, int64_t at)
     return KEY(r[0]);
 }
 
-/* Do the same with only the first k elements of a line as records, for k <= n / LN_FEW. */
+/* Find the least k elements of a line, k <= n / LN_FEW, with a heap of only k records. */
 static void NAME(top_of)(const ln_job *j, ln_take_less *take_less, const char *x, void *records)
 {
     REC *r = records;

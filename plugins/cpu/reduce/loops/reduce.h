@@ -23,7 +23,7 @@ enum {
     RD_WIDE = 256,    /* bytes of outputs reduced at a time: all their lanes fit in the L1 cache */
     RD_PACKED = 1024, /* elements of a row that are converted at a time */
     RD_ROWS = 8,      /* rows that are converted at a time when outputs are neighbours */
-    RD_FEW = 16,      /* rows of at most so many elements are reduced across outputs */
+    RD_FEW = 16,      /* greatest length of a row that is reduced across outputs */
     RD_STORED = 256   /* results that are converted at a time */
 };
 
