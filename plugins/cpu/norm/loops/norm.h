@@ -126,9 +126,9 @@ static inline void FN(scale_row)(const T *restrict x, const T *restrict gamma,
         }
 }
 
-/* Normalise rows.  As in PyTorch, the mean of a row with an infinity is NaN, that of an empty row is
- * 0, and the variance, rstd and offset are rounded to T, which is visible in rows of almost equal
- * elements. */
+/* Normalise rows.  As in PyTorch, the mean of a row with an infinity is NaN, that of an empty row
+ * is 0, and the variance, rstd and offset are rounded to T, which is visible in rows of almost
+ * equal elements. */
 static void FN(row_norm)(int64_t begin, int64_t end, void *user)
 {
     const nm_rows *r = user;
