@@ -89,6 +89,13 @@ def table(schema, title):
     return [f"| {title} | type | meaning |", "|---|---|---|", *(f"| {a} | {b} | {c} |" for a, b, c in cell), ""]
 
 
+def meanings(schema):
+    """A table of what the members of all choices mean, each meaning once."""
+    found = dict.fromkeys((name, member["description"]) for choice in schema["oneOf"]
+                          for name, member in choice.get("properties", {}).items())
+    return ["| member | meaning |", "|---|---|", *(f"| {a} | {b} |" for a, b in found), ""]
+
+
 def page(proto):
     out = [PAGE]
     for path in sorted((proto / "methods").glob("*.json")):
@@ -104,7 +111,7 @@ def page(proto):
         if t.get("description"):
             out += paragraph(t["description"] + ".")
         if "oneOf" in t:
-            out += ["One of:", "", *(wrap(one_of(s), "- ", "  ") for s in t["oneOf"]), ""]
+            out += ["One of:", "", *(wrap(one_of(s), "- ", "  ") for s in t["oneOf"]), "", *meanings(t)]
         else:
             out += table(t, "member") if "properties" in t else paragraph(type_of(t))
     return "\n".join(out).rstrip("\n") + "\n"
