@@ -238,6 +238,8 @@ map: ## write docs/map.md, every source file, and docs/methods.md, every method
 	$(Q)$(PYTHON) proto/gen/methods_page.py proto >docs/methods.md.new && mv docs/methods.md.new docs/methods.md
 where: binaries ## say where OP=index_put is defined and its kernels are
 	$(Q)BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/lib:clients/python $(PYTHON) tests/lib/where.py '$(OP)'
+errors: all ## print every distinct error text of wrong calls and requests, for reading
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh tests/run.sh tests/operators/error_texts.py '$(T)'
 conformance: all ## compare operators with PyTorch (needs python3-torch)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/operators/run.py tests/operators/test_*.py' sh tests/run.sh
 
@@ -285,4 +287,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map where all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
+.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
