@@ -106,15 +106,13 @@ typedef struct envelope {
     const cJSON *params;
 } envelope;
 
-static int refuse(dp_error *err, int code, const char *what)
+/* Refuse a request because of its part `j`; NULL: it is missing. */
+static int refuse(dp_error *err, const char *what, const cJSON *j)
 {
-    dp_error_set(err, DP_EVALUE, "%s", what);
-    return code;
-}
+    const char *got = j == NULL ? "nothing" : cJSON_IsString(j) ? j->valuestring : json_kind(j);
 
-static bool is_id(const cJSON *id)
-{
-    return cJSON_IsString(id) || json_is_int(id);
+    dp_error_set(err, DP_EVALUE, "%s but got %.64s", what, got);
+    return RPC_REQUEST;
 }
 
 enum { JSONRPC, ID, METHOD, PARAMS, ATTACHMENTS, FDS, KNOWN };
@@ -150,19 +148,19 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
 
     *e = (envelope){0};
     if (!cJSON_IsObject(msg))
-        return refuse(err, RPC_REQUEST, "expected a request object");
+        return refuse(err, "expected a request object", msg);
     const cJSON *unknown = params_find(msg, known, KNOWN, found);
     const cJSON *id = found[ID], *version = found[JSONRPC], *name = found[METHOD];
-    if (id != NULL && !cJSON_IsNull(id) && !is_id(id))
-        return refuse(err, RPC_REQUEST, "id: expected a string or an integer below 2^53");
+    if (id != NULL && !cJSON_IsNull(id) && !cJSON_IsString(id) && !json_is_int(id))
+        return refuse(err, "id: expected a string or an integer below 2^53", id);
     e->id = id; /* a null too: only a request without "id" is a notification */
     e->params = found[PARAMS];
     if (!cJSON_IsString(version) || strcmp(version->valuestring, "2.0") != 0)
-        return refuse(err, RPC_REQUEST, "jsonrpc: expected \"2.0\"");
+        return refuse(err, "jsonrpc: expected \"2.0\"", version);
     if (!cJSON_IsString(name))
-        return refuse(err, RPC_REQUEST, "method: expected a string");
+        return refuse(err, "method: expected a string", name);
     if (e->params != NULL && !cJSON_IsObject(e->params) && !cJSON_IsArray(e->params))
-        return refuse(err, RPC_REQUEST, "params: expected an object");
+        return refuse(err, "params: expected an object", e->params);
     int code = 0;
     if (unknown != NULL)
         code = fail_unknown(unknown, err);

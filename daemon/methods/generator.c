@@ -135,12 +135,14 @@ static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
 
     dp_tensor_view(t, &v);
     if (v.dtype != DP_UINT8 || v.ndim != 1)
-        return dp_error_set(err, DP_ETYPE,
-                            "state: expected a uint8 tensor of 1 dimension but got %s of %d",
-                            dp_dtype_name(v.dtype), v.ndim);
+        return dp_error_set(
+            err, DP_ETYPE,
+            "state: expected a uint8 tensor of 1 dimension but got %s of %d dimensions",
+            dp_dtype_name(v.dtype), v.ndim);
     if (v.numel > STATE_BYTES_MAX)
-        return dp_error_set(err, DP_EVALUE, "state: %lld bytes are no generator's state",
-                            (long long)v.numel);
+        return dp_error_set(err, DP_EVALUE,
+                            "state: expected a generator's state of at most %d bytes but got %lld",
+                            STATE_BYTES_MAX, (long long)v.numel);
     *n = (size_t)v.numel;
     *out = dp_malloc(*n + 1);
     if (*out == NULL)
@@ -163,7 +165,7 @@ int generator_set_state(request *rq, const generator_set_state_params *p, jw *w,
     if (rc == 0)
         rc = value_from_json(rq, p->state, &at, &state, err);
     if (rc == 0 && state.tag != DP_TAG_TENSOR)
-        rc = place_fail(err, DP_ETYPE, &at, "expected a tensor");
+        rc = place_fail(err, DP_ETYPE, &at, "expected a tensor but got %s", json_kind(p->state));
     if (rc == 0)
         rc = state_bytes(state.u.t, &bytes, &n, err);
     if (rc < 0)

@@ -51,25 +51,6 @@ static bool is_complex(const literal *l)
     return l->wide == DP_COMPLEX128;
 }
 
-/* Derive the shape from the first element of each level.  A complex element is itself an array. */
-static int literal_shape(literal *l, const cJSON *data)
-{
-    const cJSON *j = data;
-    int ndim = 0;
-
-    for (; cJSON_IsArray(j); j = j->child) {
-        if (ndim == DP_DIM_MAX)
-            return literal_fail(l, 0, DP_EVALUE, "more than 64 dimensions");
-        l->shape[ndim++] = cJSON_GetArraySize(j);
-    }
-    if (is_complex(l) && j != NULL)
-        ndim--;
-    if (ndim < 0)
-        return literal_fail(l, 0, DP_EVALUE, "expected [re, im]");
-    l->ndim = ndim;
-    return 0;
-}
-
 static int fail_element(const literal *l, const char *expected, const cJSON *j)
 {
     char what[256];
@@ -81,6 +62,25 @@ static int fail_element(const literal *l, const char *expected, const cJSON *j)
     else
         snprintf(what, sizeof(what), "expected %s but got %s", expected, json_kind(j));
     return literal_fail(l, l->ndim, DP_EVALUE, what);
+}
+
+/* Derive the shape from the first element of each level.  A complex element is itself an array. */
+static int literal_shape(literal *l, const cJSON *data)
+{
+    const cJSON *j = data;
+    int ndim = 0;
+
+    for (; cJSON_IsArray(j); j = j->child) {
+        if (ndim == DP_DIM_MAX)
+            return literal_fail(l, 0, DP_EVALUE, "expected at most 64 dimensions but got more");
+        l->shape[ndim++] = cJSON_GetArraySize(j);
+    }
+    if (is_complex(l) && j != NULL)
+        ndim--;
+    if (ndim < 0)
+        return fail_element(l, "[re, im] for each element", data);
+    l->ndim = ndim;
+    return 0;
 }
 
 static const struct {

@@ -66,8 +66,9 @@ int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err
     server_info info;
 
     if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
-        return dp_error_set(err, DP_EVALUE, "protocol %lld, but this daemon speaks %d to %d",
-                            (long long)protocol, PROTOCOL_MIN, PROTOCOL_MAX);
+        return dp_error_set(err, DP_EVALUE,
+                            "protocol: expected a version from %d to %d but got %lld", PROTOCOL_MIN,
+                            PROTOCOL_MAX, (long long)protocol);
     if (check_ms("linger_ms", p->linger_ms, LIMIT_LINGER_MS, err) < 0)
         return DP_EPARAMS;
     if (p->session_key != NULL && rq->daemon->join(rq->conn, p->session_key, err) < 0)
@@ -365,8 +366,8 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
     int64_t threads = p->has_num_threads ? p->num_threads : next.num_threads;
     if (threads > LIMIT_SESSION_THREADS)
         return dp_error_set(err, DP_EPARAMS,
-                            "num_threads is %lld, the most is %d (session_threads)",
-                            (long long)threads, LIMIT_SESSION_THREADS);
+                            "num_threads: expected at most %d (session_threads) but got %lld",
+                            LIMIT_SESSION_THREADS, (long long)threads);
     next.num_threads = (int)threads;
     if (key_sets_from_params(p, &next, err) < 0)
         return err->code;

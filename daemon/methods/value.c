@@ -12,7 +12,8 @@ static int pair_from_json(const cJSON *j, const place *at, double *out, dp_error
     const cJSON *part;
 
     if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != 2)
-        return place_fail(err, DP_EVALUE, at, "expected [re, im]");
+        return place_fail(err, DP_EVALUE, at, "expected [re, im] but got %s of %d elements",
+                          json_kind(j), cJSON_GetArraySize(j));
     cJSON_ArrayForEach(part, j)
     {
         int rc = double_from_json(part, &inside, &out[inside.index], err);

@@ -59,7 +59,7 @@ static const struct {
 } wrong[] = {
     {"{\"tensor\":7}", DP_ENOTFOUND, "args.tensor: no tensor 7 in this session"},
     {"[1,{\"generator\":7}]", DP_ENOTFOUND, "args[1].generator: no generator 7 in this session"},
-    {"{\"complex\":[1]}", DP_EVALUE, "args.complex: expected [re, im]"},
+    {"{\"complex\":[1]}", DP_EVALUE, "args.complex: expected [re, im] but got array of 1 elements"},
     {"{\"ref\":\"x\"}", DP_EVALUE, "args: ref is for the steps of a program"},
 };
 
