@@ -34,10 +34,14 @@ int dpi_dtype_check(dp_dtype d, dp_error *err)
 
     if (dp_dtype_size(d))
         return DP_OK;
-    return name ? dp_error_set(err, DP_ETYPE,
-                               "dtype %s, number %d, is PyTorch's; tensors of it are not supported",
-                               name, d)
-                : dp_error_set(err, DP_ETYPE, "no dtype has number %d", d);
+    if (name != NULL)
+        return dp_error_set(err, DP_ETYPE,
+                            "dtype %s is PyTorch's, but tensors of it are not supported", name);
+    if (d == DP_DTYPE_NONE)
+        return dp_error_set(err, DP_ETYPE,
+                            "no dtype: none was given, or the tensors have no common one because "
+                            "one is quantized");
+    return dp_error_set(err, DP_ETYPE, "no dtype has number %d", d);
 }
 
 bool dpi_dtype_is_reserved(const char *name)

@@ -46,8 +46,7 @@ START_TEST(strangers_are_named)
     int64_t huge[] = {(int64_t)1 << 50};
     dp_tensor *t = NULL;
 
-    FAILS(dp_tensor_new(8, 0, 0, NULL, NULL, &t, &err), DP_ETYPE,
-          "dtype complex32, number 8, is PyTorch");
+    FAILS(dp_tensor_new(8, 0, 0, NULL, NULL, &t, &err), DP_ETYPE, "dtype complex32 is PyTorch");
     FAILS(dp_tensor_new(DP_INT8, DP_DEVICE(DP_B_CUDA, 0), 0, NULL, NULL, &t, &err), DP_ERUNTIME,
           "CUDA");
     FAILS(dp_tensor_new(DP_INT8, DP_DEVICE(40, 0), 0, NULL, NULL, &t, &err), DP_ERUNTIME, "");

@@ -155,7 +155,7 @@ static const struct misdeed {
     {"returns_wrong_kind", "an_int", 1, DP_EPLUGIN, "int"},
     {"returns_wrong_kind", "a_tensor", 1, DP_EPLUGIN, "Tensor"},
     {"returns_wrong_kind", "no_tag", 1, DP_EPLUGIN, "Tensor"},
-    {"wrong_dtype", "no_such", 1, DP_ETYPE, "dtype complex32, number 8, is PyTorch"},
+    {"wrong_dtype", "no_such", 1, DP_ETYPE, "dtype complex32 is PyTorch"},
     {"recursion", "f", 1, DP_ERUNTIME, "recursion::f"},
 };
 
