@@ -163,8 +163,9 @@ static int to_list(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_v
         return DP_ETYPE;
     if (elem->kind == DPI_TYPE_BOOL && type->n > 0 &&
         v->len != type->n) /* kernels read n elements */
-        return dp_error_set(&f->rq->ctx->error, DP_ERUNTIME, "%s: bool[%u] is given a list of %u",
-                            f->schema->name, type->n, v->len);
+        return dp_error_set(&f->rq->ctx->error, DP_ERUNTIME,
+                            "%s: expected a list of %u bools but got one of %u", f->schema->name,
+                            type->n, v->len);
     if (repeat && type->n > DP_LIMIT_REPEATED)
         return dp_error_set(&f->rq->ctx->error, DP_ERESOURCE,
                             "%s: a number for int[%u] stands for more than %d", f->schema->name,

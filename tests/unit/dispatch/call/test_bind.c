@@ -36,7 +36,8 @@ START_TEST(what_cannot_be_called)
            "i(int[2147483647] x) -> ()", "m(bool[3] x) -> ()");
     EXPECT("ResourceExhausted: t::i: a number for int[2147483647] stands for more than 65535",
            "t::i", INT(1));
-    EXPECT("RuntimeError: t::m: bool[3] is given a list of 1", "t::m", LIST(BOOL(true)));
+    EXPECT("RuntimeError: t::m: expected a list of 3 bools but got one of 1", "t::m",
+           LIST(BOOL(true)));
     EXPECT("TypeError: t::f: takes any number of arguments ('...'), which a call cannot give",
            "t::f", dp_tensor_value(two));
     expect_call("t::g", NULL, 0, NULL, 0,
