@@ -181,7 +181,8 @@ static int type_parse(dp_builder *b, const char *type, dp_schema **out)
         return 0;
     if (s != NULL)
         *out = dp_schema_free(*out);
-    return dpi_builder_fail(b, DP_EVALUE, "'%.64s' is no type of an argument", type);
+    return dpi_builder_fail(
+        b, DP_EVALUE, "expected a type of a schema, such as Tensor or int, but got '%.64s'", type);
 }
 
 /* Find `type` in the program's types, or add it.  NULL stands for any type.  Returns the index in

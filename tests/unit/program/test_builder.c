@@ -8,7 +8,7 @@ START_TEST(program_names_are_unique_and_known)
     dp_value two = dp_int(2);
 
     expect(dp_builder_input(b, "x", "Tensor", &r), DP_EEXISTS, "'x' is an input already");
-    expect(dp_builder_input(b, "z", "Tenser q, int", &r), DP_EVALUE, "'Tenser q, int' is no type");
+    expect(dp_builder_input(b, "z", "Tenser q, int", &r), DP_EVALUE, "but got 'Tenser q, int'");
     ck_assert_int_eq(dp_builder_constant(b, "k", &two, &r), 0);
     expect(dp_builder_constant(b, "k", &two, &r), DP_EEXISTS, "'k' is a constant already");
     ck_assert_int_eq(add(b, 3, "t::fresh", &in, 1, &r), 0);
