@@ -25,7 +25,7 @@ VALUES = re.compile("probability|window overlap|all elements of std|Expected p_i
                     "attachment: storage_offset|out of range in self|out of bounds|INDICES element|tried to access index|Number of elements of source|"
                     "invalid max index|found idx to be|embedding_bag.*: offsets.-?[01]. |ZeroDivisionError|target out of range|out of range: there are|should be between 0 and 1|"
                     "takes polynomials of degrees|^(addmm|baddbmm)_?: result type int64 can't be cast to the desired output type bool|"
-                    "^fill_?.Tensor: value cannot be|^embedding_renorm_: select|^segment_reduce: .* (all rows|negative value|a segment from)|`zero_point` must be between")
+                    "^fill_?.Tensor: value cannot be|^embedding_renorm_: select|^segment_reduce: .* (all rows|negative value|a segment goes from)|`zero_point` must be between")
 LAPACK = re.compile("is singular|not positive-definite|non-finite values|infs or NaNs|Pivots given|pivots passed|has pivots that|"
                     "too many repeated|illegal value|full rank|is zero and using it")
 # They do something on the CPU alone.

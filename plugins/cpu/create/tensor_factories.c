@@ -2,6 +2,15 @@
  * triu_indices (aten/src/ATen/native/TensorFactories.cpp). */
 #include "core/elements.h"
 
+/* Fail because a factory was asked for a tensor on device `d`. */
+static int fail_device(dp_ctx *ctx, dp_device d)
+{
+    char backend[DP_KEY_NAME_MAX];
+
+    return dp_fail(ctx, DP_ERUNTIME, "expected device cpu but got one of backend %s",
+                   dp_key_name(DP_KEY_OF(DP_F_Dense, dp_device_backend(d)), backend));
+}
+
 /* Layout, device and pin_memory of a factory; NULL is the default, others are refused. */
 static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, const bool *pin)
 {
@@ -9,8 +18,7 @@ static int check(dp_ctx *ctx, const int64_t *layout, const int64_t *device, cons
         return dp_fail(ctx, DP_ERUNTIME, "layout %s is not supported on the CPU, only strided",
                        dp_layout_name(*layout));
     if (device && dp_device_backend((dp_device)*device) != 0 && !dp_memoryless(ctx))
-        return dp_fail(ctx, DP_ERUNTIME, "expected device cpu but got device number %lld",
-                       (long long)*device);
+        return fail_device(ctx, (dp_device)*device);
     if (pin && *pin)
         return dp_fail(ctx, DP_ERUNTIME, "there is no accelerator that memory could be pinned for");
     return 0;
@@ -145,8 +153,7 @@ static int check_triangle(dp_ctx *ctx, const triangle *t, const int64_t *layout,
         return dp_fail(ctx, DP_ERUNTIME, "only support layout=torch.strided, got layout=%s",
                        dp_layout_name(*layout));
     if (device && dp_device_backend((dp_device)*device) != 0 && !dp_memoryless(ctx))
-        return dp_fail(ctx, DP_ERUNTIME, "expected device cpu but got device number %" PRId64,
-                       *device);
+        return fail_device(ctx, (dp_device)*device);
     if (pin && *pin)
         return dp_fail(ctx, DP_ERUNTIME, "there is no accelerator that memory could be pinned for");
     return 0;

@@ -263,9 +263,11 @@ static int check_dims(dp_ctx *ctx, const fft_call *c, int ndim)
 
     for (size_t i = 0; i < c->n; i++) {
         if (c->dim[i] < 0 || c->dim[i] >= ndim)
-            return dp_fail(ctx, DP_EVALUE, "bad axis number %" PRId64 " of %d", c->dim[i], ndim);
+            return dp_fail(ctx, DP_EVALUE,
+                           "dimension %" PRId64 " is out of range for a tensor of %d dimensions",
+                           c->dim[i], ndim);
         if (seen >> c->dim[i] & 1)
-            return dp_fail(ctx, DP_EVALUE, "axis specified repeatedly");
+            return dp_fail(ctx, DP_EVALUE, "dimension %" PRId64 " is given twice", c->dim[i]);
         seen |= (uint64_t)1 << c->dim[i];
     }
     return 0;
@@ -289,11 +291,11 @@ static int check(dp_ctx *ctx, fft_call *c, int64_t *sizes)
         x.ndim > 0 ? check_dims(ctx, c, x.ndim) : dp_fail(ctx, DP_ERUNTIME, "ndim must be >= 1");
 
     if (rc == 0 && !(types & DENSE_BIT(x.dtype)))
-        rc = dp_fail(ctx, DP_ERUNTIME, "a transform %s takes no %s",
-                     c->kind == FROM_REAL ? "of real numbers" : "of complex numbers",
-                     dp_dtype_name(x.dtype));
+        rc = dp_fail(ctx, DP_ERUNTIME, "the transform expects a %s tensor but got %s",
+                     c->kind == FROM_REAL ? "floating point" : "complex", dp_dtype_name(x.dtype));
     if (rc == 0 && c->kind != COMPLEX && c->n == 0)
-        rc = dp_fail(ctx, DP_ERUNTIME, "a transform of real numbers needs a dimension");
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "a transform to or from real numbers needs a dimension, but dim is empty");
     if (rc < 0)
         return rc;
     dp_copy_n(sizes, x.sizes, (size_t)x.ndim, sizeof(int64_t));
@@ -306,8 +308,8 @@ static int check(dp_ctx *ctx, fft_call *c, int64_t *sizes)
                        c->length);
     if (c->kind == TO_REAL && sizes[last] < c->length / 2 + 1)
         return dp_fail(ctx, DP_ERUNTIME,
-                       "%" PRId64 " real numbers are transforms of %" PRId64
-                       ", but dimension %" PRId64 " has %" PRId64,
+                       "an output of %" PRId64 " real numbers needs %" PRId64
+                       " numbers in dimension %" PRId64 " of the input, which has %" PRId64,
                        c->length, c->length / 2 + 1, last, sizes[last]);
     sizes[last] = c->length;
     rc = find_scale(ctx, c, sizes);

@@ -64,6 +64,7 @@ static int combination(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficients, d
  * Added to out, which has the shape. */
 static int combination_out(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficients, dp_tensor *out)
 {
+    char want[DP_SHAPE_TEXT], got[DP_SHAPE_TEXT];
     dp_tensor *made = NULL;
     DP_VIEW(o, out);
     int rc = combination(ctx, input, coefficients, &made);
@@ -73,8 +74,10 @@ static int combination_out(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficient
         if (m.dtype != o.dtype || m.ndim != o.ndim ||
             memcmp(m.sizes, o.sizes, (size_t)m.ndim * sizeof(int64_t)) != 0)
             rc = dp_fail(ctx, DP_ERUNTIME,
-                         "_compute_linear_combination: out is no tensor of the result's shape and "
-                         "dtype");
+                         "_compute_linear_combination: expected out of %s and shape %s but got %s "
+                         "and %s",
+                         dp_dtype_name(m.dtype), dp_shape_text(want, m.sizes, (size_t)m.ndim),
+                         dp_dtype_name(o.dtype), dp_shape_text(got, o.sizes, (size_t)o.ndim));
     }
     if (rc < 0) {
         dp_tensor_unref(made);

@@ -320,11 +320,15 @@ int mx_check_cast(dp_ctx *ctx, const outs *o, int i, dp_dtype from, const char *
     if (o->t[i] == NULL)
         return 0;
     DP_VIEW(v, o->t[i]);
-    if (v.device != o->device)
+    if (v.device != o->device) {
+        char there[DP_KEY_NAME_MAX], here[DP_KEY_NAME_MAX];
         return dp_fail(ctx, DP_ERUNTIME,
                        "%s: Expected %s and input tensors to be on the same device, but got %s on "
-                       "another device and input on cpu",
-                       name, arg, arg);
+                       "%s and input on %s",
+                       name, arg, arg,
+                       dp_key_name(DP_KEY_OF(DP_F_Dense, dp_device_backend(v.device)), there),
+                       dp_key_name(DP_KEY_OF(DP_F_Dense, dp_device_backend(o->device)), here));
+    }
     if (dp_can_cast(from, v.dtype))
         return 0;
     return dp_fail(ctx, DP_ERUNTIME,

@@ -322,9 +322,12 @@ static int check_made(dp_ctx *ctx, const ctc *c, dp_tensor *const given[3])
         bool same = v.ndim == (i < 2 ? 1 : 3);
         for (int d = 0; same && d < v.ndim; d++)
             same = v.sizes[d] == sizes[d];
-        if (!same)
-            return dp_fail(ctx, DP_ERUNTIME, "%s is not of the sizes that _ctc_loss gives it",
-                           names[i]);
+        if (!same) {
+            char want[DP_SHAPE_TEXT], got[DP_SHAPE_TEXT];
+            return dp_fail(ctx, DP_ERUNTIME, "expected %s of shape %s but got %s", names[i],
+                           dp_shape_text(want, sizes, i < 2 ? 1 : 3),
+                           dp_shape_text(got, v.sizes, (size_t)v.ndim));
+        }
         int rc = dense_check_same(ctx, x.dtype, v.dtype);
         if (rc < 0)
             return rc;
@@ -372,10 +375,12 @@ static int lengths_of(pack *p, dp_tensor *t, const char *name, const int64_t **o
 {
     DP_VIEW(v, t);
     if (p->rc == 0 && !dp_dtype_is_integral(v.dtype, false))
-        p->rc = dp_fail(p->ctx, DP_ERUNTIME, "%s must be integral", name);
+        p->rc = dp_fail(p->ctx, DP_ERUNTIME, "%s must be integral, but got %s", name,
+                        dp_dtype_name(v.dtype));
     if (p->rc == 0 && dp_memoryless(p->ctx))
-        p->rc = dp_fail(p->ctx, DP_ENOTIMPL,
-                        "_ctc_loss.Tensor reads its lengths, and these have no memory");
+        p->rc = dp_fail(
+            p->ctx, DP_ENOTIMPL,
+            "_ctc_loss.Tensor: expected %s with elements, but its tensors have no memory", name);
     *out = pack_own(p, t, DP_INT64);
     *n = (size_t)v.numel;
     return p->rc;

@@ -28,9 +28,9 @@ static const int64_t *own_indices(pack *p, dp_tensor *t, const char *name, int64
     const int64_t *at = pack_own(p, t, DP_INT64);
     for (int64_t i = 0; p->rc == 0 && !any && !dp_memoryless(p->ctx) && i < n; i++)
         if (at[i] < 0 || at[i] >= limit)
-            p->rc =
-                dp_fail(p->ctx, DP_ERUNTIME, "%s: %" PRId64 " is out of range: there are %" PRId64,
-                        name, at[i], limit);
+            p->rc = dp_fail(p->ctx, DP_ERUNTIME,
+                            "%s: index %" PRId64 " is out of range: there are %" PRId64, name,
+                            at[i], limit);
     return at;
 }
 

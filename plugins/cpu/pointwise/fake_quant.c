@@ -89,7 +89,8 @@ int fq_number_of(dp_ctx *ctx, dp_tensor *t, int64_t at, double *out)
     rc = dp_invoke(ctx, "aten::item", "T>s", one, &v);
     dp_tensor_unref(one);
     if (rc == 0 && v.tag == DP_TAG_COMPLEX)
-        rc = dp_fail(ctx, DP_ERUNTIME, "a complex number can be no scale and no zero point");
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "expected a real scale and zero point but got a complex number");
     *out = rc == 0 ? as_double(v) : 0;
     return rc;
 }

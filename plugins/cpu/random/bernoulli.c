@@ -76,9 +76,10 @@ static int check_bernoulli(dp_ctx *ctx, dp_tensor *self, dp_tensor *p)
         rc = dp_broadcast_shapes(ctx, x.ndim, x.sizes, y.ndim, y.sizes, sizes);
     if (rc == 0 &&
         (y.ndim > x.ndim || memcmp(sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t)) != 0))
-        rc = dp_fail(ctx, DP_ERUNTIME, "probabilities of shape %s for a tensor of shape %s",
-                     dp_shape_text(got, y.sizes, (size_t)y.ndim),
-                     dp_shape_text(want, x.sizes, (size_t)x.ndim));
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "expected p of a shape that broadcasts to self's %s but got %s",
+                     dp_shape_text(want, x.sizes, (size_t)x.ndim),
+                     dp_shape_text(got, y.sizes, (size_t)y.ndim));
     return rc < 0 ? rc : dense_check_type(ctx, "bernoulli_tensor_cpu_p_", y.dtype, DENSE_FLOATS);
 }
 

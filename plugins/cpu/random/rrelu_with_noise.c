@@ -20,9 +20,10 @@ static int check_rrelu(dp_ctx *ctx, const slopes *s)
     if (rc == 0)
         rc = dense_check_same(ctx, x.dtype, n.dtype);
     if (rc == 0 && n.numel != x.numel)
-        rc = dp_fail(ctx, DP_ERUNTIME, "noise of shape %s for an input of shape %s",
-                     dp_shape_text(got, n.sizes, (size_t)n.ndim),
-                     dp_shape_text(want, x.sizes, (size_t)x.ndim));
+        rc = dp_fail(ctx, DP_ERUNTIME,
+                     "expected noise of as many elements as self of shape %s but got %s",
+                     dp_shape_text(want, x.sizes, (size_t)x.ndim),
+                     dp_shape_text(got, n.sizes, (size_t)n.ndim));
     return rc;
 }
 
@@ -94,7 +95,8 @@ static int slopes_of(dp_ctx *ctx, dp_tensor *self, dp_tensor *noise, dp_value lo
                      dp_generator *g, slopes *s)
 {
     if (lower.tag == DP_TAG_COMPLEX || upper.tag == DP_TAG_COMPLEX)
-        return dp_refuse(ctx, DP_ERUNTIME, "bounds of rrelu are no complex numbers");
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "rrelu: expected real lower and upper but got a complex number");
     *s = (slopes){self, noise, as_double(lower), as_double(upper), g};
     return 0;
 }

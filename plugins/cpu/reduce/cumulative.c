@@ -283,12 +283,13 @@ static int extremes(dp_ctx *ctx, int op, const char *name, dp_tensor *self, dp_t
     for (const dp_view *v = &y; rc == 0 && v != NULL; v = v == &y ? &i : NULL)
         if (v->ndim != x.ndim ||
             (x.ndim > 0 && memcmp(v->sizes, x.sizes, (size_t)x.ndim * sizeof(int64_t)) != 0))
-            rc = dp_fail(ctx, DP_ERUNTIME, "%s of a tensor of shape %s into one of shape %s", name,
+            rc = dp_fail(ctx, DP_ERUNTIME, "%s: expected %s of self's shape %s but got %s", name,
+                         v == &y ? "values" : "indices",
                          dp_shape_text(shape, x.sizes, (size_t)x.ndim),
                          dp_shape_text(out_shape, v->sizes, (size_t)v->ndim));
 
     if (rc == 0 && i.dtype != DP_INT64)
-        rc = dp_fail(ctx, DP_ERUNTIME, "%s: indices are %s, not int64", name,
+        rc = dp_fail(ctx, DP_ERUNTIME, "%s: expected indices of int64 but got %s", name,
                      dp_dtype_name(i.dtype));
     return rc == 0 ? scan(ctx, &c, values, indices) : rc;
 }

@@ -133,7 +133,7 @@ static int check_kind(dp_ctx *ctx, const rd_job *j)
     if (!(j->op->flags & RD_SAME_KIND) || dp_dtype_is_integral(j->x.dtype, true) ||
         dp_can_cast(j->x.dtype, j->dtype))
         return 0;
-    return dp_fail(ctx, DP_ERUNTIME, "%s(): elements of dtype %s are not reduced as %s",
+    return dp_fail(ctx, DP_ERUNTIME, "%s(): elements of dtype %s cannot be reduced in dtype %s",
                    j->op->name, dense_type_name(j->x.dtype), dense_type_name(j->dtype));
 }
 

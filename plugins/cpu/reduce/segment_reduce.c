@@ -203,8 +203,8 @@ static int find_row_bounds(dp_ctx *ctx, const segment_call *c, const segments *s
             begin[k + 1] = INT64_MAX;
         if (begin[k] < 0 || begin[k + 1] < begin[k] || begin[k + 1] > s->n)
             return dp_fail(ctx, DP_ERUNTIME,
-                           "segment_reduce(): a segment from %" PRId64 " to %" PRId64
-                           " of data of size %" PRId64,
+                           "segment_reduce(): a segment goes from %" PRId64 " to %" PRId64
+                           ", but data has size %" PRId64 " along axis",
                            begin[k], begin[k + 1], s->n);
     }
     if (!c->offsets && !c->unsafe && begin[s->count] != s->n)
@@ -321,8 +321,9 @@ static int check_results(dp_ctx *ctx, const segment_call *c, const segments *s, 
             return rc;
         if (y.ndim != x.ndim || y.numel != s->outer * s->count * s->inner)
             return dp_fail(
-                ctx, DP_ERUNTIME, "segment_reduce(): %s of shape %s, not with %" PRId64 " segments",
-                i ? "grad" : "output", dp_shape_text(shape, y.sizes, (size_t)y.ndim), s->count);
+                ctx, DP_ERUNTIME,
+                "segment_reduce(): expected %s with %" PRId64 " segments but got shape %s",
+                i ? "grad" : "output", s->count, dp_shape_text(shape, y.sizes, (size_t)y.ndim));
     }
     return 0;
 }

@@ -27,11 +27,15 @@ static int native(dp_ctx *ctx, dp_tensor *self, int64_t groups, dp_tensor **out)
     dp_tensor *from = NULL, *to = NULL;
     DP_VIEW(x, self);
 
-    if (x.ndim < 2 || x.ndim >= DP_DIM_MAX || groups <= 0 || x.sizes[1] % groups != 0)
+    if (x.ndim < 2 || x.ndim >= DP_DIM_MAX)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "native_channel_shuffle: expected 2 to %d dimensions but got %d",
+                       DP_DIM_MAX - 1, x.ndim);
+    if (groups <= 0 || x.sizes[1] % groups != 0)
         return dp_fail(ctx, DP_ERUNTIME,
                        "native_channel_shuffle: %" PRId64
-                       " groups of the channels of %d dimensions",
-                       groups, x.ndim);
+                       " channels cannot be divided into %" PRId64 " groups",
+                       x.sizes[1], groups);
     int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, dp_tensor_suggest_format(self), out);
     if (rc < 0 || x.numel == 0)
         return rc;

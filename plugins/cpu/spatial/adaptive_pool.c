@@ -117,8 +117,9 @@ static int plan_back(dp_ctx *ctx, const kind *k, dp_tensor *grad, dp_tensor *sel
     dp_value size = {.len = (uint32_t)k->dims};
 
     if (g.ndim != x.ndim || g.ndim < k->dims)
-        return dp_fail(ctx, DP_ERUNTIME, "%s(): a gradient with %d dimensions for an input with %d",
-                       k->back_name, g.ndim, x.ndim);
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "%s(): expected grad_output of %d dimensions, as input, but got %d",
+                       k->back_name, x.ndim, g.ndim);
     size.u.ints = g.sizes + g.ndim - k->dims;
     int rc = plan(ctx, k, self, &size, p);
     for (int d = g.ndim - k->dims; k->dims == 2 && rc == 0 && d < g.ndim; d++)
@@ -304,8 +305,9 @@ static int fractional(dp_call *call, const kind *k)
         rc = dense_check_same(ctx, p.from.dtype, s.dtype);
     if (rc == 0 && s.numel / k->dims < space_planes(&p.from))
         rc = dp_fail(ctx, DP_ERUNTIME,
-                     "%s(): %" PRId64 " samples for %" PRId64 " planes, %d for each", k->name,
-                     s.numel, space_planes(&p.from), k->dims);
+                     "%s(): expected %d random samples for each of %" PRId64
+                     " planes but got %" PRId64 " together",
+                     k->name, k->dims, space_planes(&p.from), s.numel);
     if (rc == 0)
         rc = make_planes(ctx, &p, kernel, samples);
     if (rc < 0)
