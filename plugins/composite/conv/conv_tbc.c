@@ -140,15 +140,17 @@ static int conv_tbc_backward(dp_ctx *ctx, dp_tensor *self, dp_tensor *input, dp_
 {
     static const int64_t outer[] = {0, 1};
     dp_tensor *made[3] = {0};
+    char got[DP_SHAPE_TEXT];
     tbc t;
     int rc = check_tbc(ctx, input, weight, bias, pad, &t);
     DP_VIEW(g, self);
 
     if (rc == 0 && (g.ndim != 3 || g.sizes[0] != t.out_time || g.sizes[1] != t.batch ||
                     g.sizes[2] != t.out_channels))
-        rc = dp_fail(ctx, DP_ERUNTIME,
-                     "the gradient must be of [%" PRId64 ", %" PRId64 ", %" PRId64 "]", t.out_time,
-                     t.batch, t.out_channels);
+        rc = dp_fail(
+            ctx, DP_ERUNTIME,
+            "expected a gradient of shape [%" PRId64 ", %" PRId64 ", %" PRId64 "] but got %s",
+            t.out_time, t.batch, t.out_channels, dp_shape_text(got, g.sizes, (size_t)g.ndim));
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::zeros_like", "T>T", input, &made[0]);
     if (rc == 0)

@@ -97,10 +97,9 @@ static int check_cast(dp_call *call, const dp_tensor *made, const dp_tensor *to,
         return dp_refuse(call->ctx, DP_ERUNTIME,
                          "result type %s can't be cast to the desired output type %s",
                          dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
-    return dp_refuse(
-        call->ctx, DP_ERUNTIME,
-        "%s: what is written has dtype %s but the operation's result requires dtype %s",
-        dp_op_name(call->op), dp_dtype_name(y.dtype), dp_dtype_name(x.dtype));
+    return dp_refuse(call->ctx, DP_ERUNTIME,
+                     "%s: the output tensor has dtype %s but the result has dtype %s",
+                     dp_op_name(call->op), dp_dtype_name(y.dtype), dp_dtype_name(x.dtype));
 }
 
 /* Copy made [n] to the out= arguments outs [n], which are resized.  All dtypes are checked before

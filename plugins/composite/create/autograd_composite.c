@@ -38,10 +38,11 @@ static int zeros_laid_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, int64_t
     DP_VIEW(y, other);
 
     if (batches < 0 || batches > x.ndim || batches + y.ndim > DP_DIM_MAX)
-        return dp_fail(
-            ctx, DP_ERUNTIME,
-            "self_num_batch_dims should be of the %d dimensions of self, but is %" PRId64, x.ndim,
-            batches);
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "self_num_batch_dims should be at least 0 and at most the %d dimensions of "
+                       "self, but got "
+                       "%" PRId64,
+                       x.ndim, batches);
     for (int64_t d = batches - 1; d >= 0; d--) {
         sizes[d] = x.sizes[d];
         strides[d] = numel;

@@ -60,6 +60,10 @@ static int cosine_similarity(dp_ctx *ctx, dp_tensor *x1, dp_tensor *x2, int64_t 
     DP_VIEW(b, x2);
     size_t n = (size_t)(a.ndim > b.ndim ? a.ndim : b.ndim);
 
+    if (dtype == DP_DTYPE_NONE)
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "expected x1 and x2 of a common dtype, but %s and %s have none",
+                       dp_dtype_name(a.dtype), dp_dtype_name(b.dtype));
     if (!dp_dtype_is_floating(dtype))
         return dp_fail(ctx, DP_ERUNTIME,
                        "expected common dtype to be floating point, yet common dtype is %s",

@@ -18,9 +18,9 @@ static int read_numbers(dp_ctx *ctx, dp_tensor *t, const int64_t **out, int64_t 
                        "'lengths' argument should be a 1D CPU int64 tensor, but got %dD %s tensor",
                        x.ndim, dp_dtype_aten_name(x.dtype));
     if (x.numel == 0)
-        return dp_fail(ctx, DP_ERUNTIME, "there are no lengths");
+        return dp_fail(ctx, DP_ERUNTIME, "expected at least one length but got none");
     if (x.data == NULL)
-        return dp_fail(ctx, DP_ENOTIMPL, "lengths of sequences that have no memory here");
+        return dp_fail(ctx, DP_ENOTIMPL, "expected lengths with elements, but they have no memory");
     int64_t *copy = dp_alloc(ctx, dp_size_times((uint64_t)x.numel, sizeof(*copy)));
     if (copy == NULL)
         return DP_ERESOURCE;

@@ -160,9 +160,13 @@ static int check_network(const network *r, const rnn_state *hx, const dp_view *x
             "and hidden tensor with %s",
             dp_dtype_name(x->dtype), dp_dtype_name(h.dtype));
     if (hx->c != NULL) {
+        char got[DP_SHAPE_TEXT];
         DP_VIEW(c, hx->c);
         if (c.ndim != 3 || c.sizes[0] != parts || c.sizes[1] != h.sizes[1])
-            return dp_fail(r->ctx, DP_ERUNTIME, "the two hidden states do not fit each other");
+            return dp_fail(r->ctx, DP_ERUNTIME,
+                           "Expected the cell state to be of [%" PRId64 ", %" PRId64
+                           ", size], as the hidden state, but got %s",
+                           parts, h.sizes[1], dp_shape_text(got, c.sizes, (size_t)c.ndim));
     }
     for (size_t i = 0; i < r->n_params; i++) {
         DP_VIEW(p, r->params[i]);
@@ -302,7 +306,8 @@ static int own_rows(network *r, dp_tensor *data, dp_tensor *batch_sizes)
     int64_t sum = 0;
 
     if (b.data == NULL && b.numel > 0)
-        return dp_fail(r->ctx, DP_ENOTIMPL, "a packed sequence whose batch sizes have no memory");
+        return dp_fail(r->ctx, DP_ENOTIMPL,
+                       "expected batch sizes with elements, but they have no memory");
     if (x.ndim != 2 || b.ndim != 1 || b.dtype != DP_INT64 || b.device != 0 || b.numel == 0)
         return dp_fail(
             r->ctx, DP_ERUNTIME,

@@ -20,8 +20,8 @@ static int check_prelu(dp_ctx *ctx, const dp_view *g, const dp_view *x, const dp
                        dp_dtype_aten_name(g->dtype != x->dtype ? g->dtype : w->dtype),
                        dp_dtype_aten_name(x->dtype));
     if (w->ndim > 1)
-        return dp_fail(ctx, DP_ERUNTIME, "a weight of prelu has at most 1 dimension, not %d",
-                       w->ndim);
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "prelu: expected a weight of at most 1 dimension but got %d", w->ndim);
     if (w->numel != 1 && w->numel != channels)
         return dp_fail(ctx, DP_ERUNTIME,
                        "Mismatch of parameter numbers and input channel size. Found parameter "

@@ -205,7 +205,8 @@ static void check_quantized(chain *c, const observer *o)
                    " and %" PRId64,
                    n, scale.numel, zero.numel);
     else if (dp_memoryless(c->ctx))
-        chain_fail(c, DP_ENOTIMPL, "the ends of the range have no memory here");
+        chain_fail(c, DP_ENOTIMPL,
+                   "expected running_min and running_max with elements, but they have no memory");
 }
 
 /* Both ends as they are now, packed: *n elements each. */

@@ -48,7 +48,8 @@ static int rrelu_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tens
                           dp_tensor **out)
 {
     if (lower.tag == DP_TAG_COMPLEX || upper.tag == DP_TAG_COMPLEX)
-        return dp_fail(ctx, DP_ERUNTIME, "bounds of rrelu are no complex numbers");
+        return dp_fail(ctx, DP_ERUNTIME,
+                       "rrelu: expected real lower and upper but got a complex number");
     if (training)
         return dp_invoke(ctx, "aten::mul.Tensor", "TT>T", grad, noise, out);
     return dp_invoke(ctx, "aten::leaky_relu_backward", "TTsb>T", grad, self,

@@ -47,6 +47,7 @@ extern const uint8_t sobol_numbers[] __attribute__((visibility("hidden")));
 static int check_numbers(dp_ctx *ctx, const char *name, dp_tensor *t, int ndim, int64_t rows,
                          int64_t columns)
 {
+    char want[DP_SHAPE_TEXT], got[DP_SHAPE_TEXT];
     DP_VIEW(x, t);
 
     if (x.dtype != DP_INT64)
@@ -58,9 +59,9 @@ static int check_numbers(dp_ctx *ctx, const char *name, dp_tensor *t, int ndim, 
     if (dp_device_backend(x.device) != 0 && !dp_memoryless(ctx))
         return dp_refuse(ctx, DP_ENOTIMPL, "%s is not on the CPU", name);
     if (rows > x.sizes[0] || (ndim == 2 && columns > x.sizes[1]))
-        return dp_refuse(ctx, DP_ERUNTIME,
-                         "%s has no numbers of %" PRId64 " dimensions and %" PRId64 " bits", name,
-                         rows, columns);
+        return dp_refuse(ctx, DP_ERUNTIME, "%s: expected a shape of at least %s but got %s", name,
+                         dp_shape_text(want, (int64_t[]){rows, columns}, (size_t)ndim),
+                         dp_shape_text(got, x.sizes, (size_t)x.ndim));
     return 0;
 }
 

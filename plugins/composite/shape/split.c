@@ -89,7 +89,7 @@ static int split_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *where, int64_t 
                      w.ndim);
     if (rc == 0 && w.data == NULL && w.numel > 0)
         rc = dp_fail(ctx, DP_ENOTIMPL,
-                     "tensor_split has to read its indices, which have no memory here");
+                     "tensor_split: expected indices with elements, but they have no memory");
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::contiguous", "T>T", where, &packed);
     if (rc < 0)

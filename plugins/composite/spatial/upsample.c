@@ -21,8 +21,8 @@ typedef struct us_vec {
 
 static int fail_size(dp_ctx *ctx, const us_vec *v, const char *what, uint32_t n)
 {
-    return dp_fail(ctx, DP_ERUNTIME, "%s: %s has %u numbers for %u dimensions", v->target, what, n,
-                   v->dims);
+    return dp_fail(ctx, DP_ERUNTIME, "%s: expected %s of %u numbers but got %u", v->target, what,
+                   v->dims, n);
 }
 
 /* size [dims]: what is asked for, or in, whose first two are no space, by the factors. */
