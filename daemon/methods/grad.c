@@ -120,7 +120,8 @@ int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
     if (rc == 0 && p->grad != NULL)
         rc = value_from_json(rq, p->grad, &at, &v, err);
     if (rc == 0 && v.tag != DP_TAG_TENSOR && v.tag != DP_TAG_NONE)
-        rc = place_fail(err, DP_EPARAMS, &at, "expected a tensor, or null");
+        rc = place_fail(err, DP_EPARAMS, &at, "expected a tensor or null but got %s",
+                        json_kind(p->grad));
     if (rc == 0 && dp_tensor_set_grad(rq->ctx, t, v.tag == DP_TAG_TENSOR ? v.u.t : NULL) < 0)
         rc = run_ctx_error(rq, err);
     if (rc < 0)
