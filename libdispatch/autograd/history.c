@@ -257,7 +257,7 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
     return 0;
 }
 
-/* What t's own word says, with a reference; views whose base was written are not looked at. */
+/* Return the edge that t's own word holds, with a reference.  The history of t's base is not used. */
 static dpi_edge own_edge(const dp_tensor *t)
 {
     dpi_edge e = {0};

@@ -24,7 +24,7 @@ typedef struct dpi_edge {
     bool leaf;
 } dpi_edge;
 
-/* What a node has to know of one of its returns, to check its gradient or to make one of zeros. */
+/* One return of a node: enough to check its gradient, or to make a gradient of zeros. */
 typedef struct dpi_node_ret {
     dp_dtype dtype;
     dp_device device;
@@ -109,7 +109,7 @@ uint32_t dpi_edge_topo(dpi_edge e);
  * base was written since gets new history first, which may fail as in-place use of the view would:
  * DP_ERUNTIME. */
 int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
-/* The same without new history for views: may t have a gradient? */
+/* Does t require a gradient, or was t, or t's base, computed from a tensor that does? */
 bool dpi_needs_grad(const dp_tensor *t);
 /* Is t a leaf that requires a gradient? */
 bool dpi_is_grad_leaf(const dp_tensor *t);

@@ -220,7 +220,7 @@ static int take_arguments(reader *r, char end, arguments *a)
 
 /* -- steps -- */
 
-/* What follows "=": the kind, the name and the arguments of a step. */
+/* Read what follows "=": the kind, the name and the arguments of a step. */
 static int take_step(reader *r, dp_step *s, char name[READ_NAME], arguments *a)
 {
     if (take(r, '[')) {
