@@ -1,0 +1,176 @@
+"""digits.py -- a network that reads hand-written digits: its data, its layers, and its training.
+
+The layers are steps of a program.  A step can also be one op.call, see run_each()."""
+
+import json
+import os
+import struct
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "data")
+DTYPES = {"F32": "float32", "F64": "float64", "U8": "uint8", "I64": "int64"}
+CODES = {"float32": "f", "float64": "d", "int64": "q"}  # of the module struct
+
+PARAMETERS = [layer + "." + kind for layer in ("conv1", "bn1", "conv2", "fc1", "fc2")
+              for kind in ("weight", "bias")]
+BUFFERS = ["bn1.running_mean", "bn1.running_var"]
+LEARNING_RATE, MOMENTUM = 0.1, 0.9
+
+
+def read_safetensors(name):
+    """Return {tensor name: tensor literal for the daemon}."""
+    with open(os.path.join(DATA, name), "rb") as f:
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        body = f.read()
+    return {k: {"dtype": DTYPES[v["dtype"]], "shape": v["shape"],
+                "attachment": body[slice(*v["data_offsets"])]}
+            for k, v in header.items() if k != "__metadata__"}
+
+
+def numbers(literal):
+    """Return the elements of a tensor literal, or of a tensor answered as an attachment."""
+    code = CODES[literal["dtype"]]
+    return struct.unpack(f"<{len(literal['attachment']) // struct.calcsize(code)}{code}",
+                         literal["attachment"])
+
+
+def difference(a, b):
+    """Return the largest difference between two sequences of numbers; not finite is infinity."""
+    return max(abs(x - y) if abs(x - y) >= 0 else float("inf") for x, y in zip(a, b, strict=True))
+
+
+def ref(name):
+    return {"ref": name}
+
+
+def step(as_, op, *args, **kwargs):
+    return {"op": "aten::" + op, "args": list(args), "kwargs": kwargs, "as": [as_]}
+
+
+def convolution(as_, x, layer):
+    return step(as_, "conv2d", ref(x), ref(layer + ".weight"), ref(layer + ".bias"), [1, 1], [1, 1])
+
+
+def linear(as_, x, layer):
+    return step(as_, "linear", ref(x), ref(layer + ".weight"), ref(layer + ".bias"))
+
+
+def network(training):
+    """Return the steps from the images "x" to "log_probs".  `training`: batch_norm normalises with
+    the mean and variance of x, and updates the running ones."""
+    return [
+        convolution("c1", "x", "conv1"),
+        step("n1", "batch_norm", ref("c1"), ref("bn1.weight"), ref("bn1.bias"),
+             ref("bn1.running_mean"), ref("bn1.running_var"), training, 0.1, 1e-5, False),
+        step("r1", "relu", ref("n1")),
+        convolution("c2", "r1", "conv2"),
+        step("r2", "relu", ref("c2")),
+        step("p2", "max_pool2d", ref("r2"), [2, 2]),
+        step("flat", "flatten.using_ints", ref("p2"), 1),
+        linear("h1", "flat", "fc1"),
+        step("r3", "relu", ref("h1")),
+        linear("h2", "r3", "fc2"),
+        step("log_probs", "log_softmax.int", ref("h2"), 1),
+    ]
+
+
+# the steps from the row of "batches" with index "k" to "loss"
+FORWARD = [
+    step("batch", "select.int", ref("batches"), 0, ref("k")),
+    step("x", "index_select", ref("images"), 0, ref("batch")),
+    step("answers", "index_select", ref("labels"), 0, ref("batch")),
+    *network(training=True),
+    step("loss", "nll_loss", ref("log_probs"), ref("answers")),
+]
+
+
+def run_each(d, steps, values):
+    """Run each step as one op.call; return {name of a result: handle}.  `values`: arguments by name."""
+    made = {}
+    for s in steps:
+        args = [(made.get(a["ref"]) or values[a["ref"]]) if isinstance(a, dict) else a
+                for a in s["args"]]
+        made[s["as"][0]] = handle(d.op(s["op"], *args, **s["kwargs"]))
+    return made
+
+
+def handle(tensor):
+    """Return a tensor that the daemon answered in the form of an argument."""
+    return {"tensor": tensor["tensor"]}
+
+
+class Training:
+    """The training recorded in digits_training.safetensors, done again on connection `d`.
+
+    as_program: the forward pass is one program.run, not one op.call for each layer."""
+
+    def __init__(self, d, as_program):
+        literals = read_safetensors("digits.safetensors")
+        recorded = read_safetensors("digits_training.safetensors")
+        self.d = d
+        self.losses = numbers(recorded["losses"])
+        self.final = {k: numbers(recorded["final." + k]) for k in PARAMETERS + BUFFERS}
+        literals["batches"] = recorded["batches"]
+        for k in PARAMETERS + BUFFERS:
+            literals[k] = recorded["init." + k]
+        self.tensors = {k: handle(d.call("tensor.create", **v)) for k, v in literals.items()}
+        self.tensors["images"] = self.scaled(self.tensors["images"])
+        self.parameters = [self.tensors[k] for k in PARAMETERS]
+        self.momenta = [handle(d.op("aten::zeros_like", p)) for p in self.parameters]
+        for p in self.parameters:
+            d.op("aten::requires_grad_", p)
+        self.program = None
+        if as_program:
+            inputs = [{"name": k, "type": "Tensor"} for k in self.tensors] + [{"name": "k", "type": "int"}]
+            self.program = d.call("program.create", inputs=inputs, steps=FORWARD,
+                                  outputs=["loss"])["program"]
+
+    def scaled(self, images):
+        """Return the images as float64 from 0 to 1; the integers are released."""
+        floats = handle(self.d.op("aten::_to_copy", images, dtype="float64"))
+        scaled = handle(self.d.op("aten::div.Scalar", floats, 16))
+        self.d.release(images, floats)
+        return scaled
+
+    def forward(self, k):
+        """Return the loss of batch k, a tensor with a graph."""
+        if self.program:
+            loss, = self.d.call("program.run", program=self.program,
+                                inputs={**self.tensors, "k": k})["outputs"]
+            return handle(loss)
+        made = run_each(self.d, FORWARD, {**self.tensors, "k": k})
+        loss = made.pop("loss")
+        self.d.release(*made.values())  # the graph has saved what backward needs
+        return loss
+
+    def update(self):
+        """Do what torch.optim.SGD does in step() and zero_grad()."""
+        d, handles = self.d, [p["tensor"] for p in self.parameters]
+        grads = [handle(d.call("grad.get", tensor=h)["grad"]) for h in handles]
+        d.call("session.set", grad_enabled=False)
+        d.op("aten::_foreach_mul_.Scalar", self.momenta, MOMENTUM)
+        d.op("aten::_foreach_add_.List", self.momenta, grads)
+        d.op("aten::_foreach_add_.List", self.parameters, self.momenta, alpha=-LEARNING_RATE)
+        d.call("session.set", grad_enabled=True)
+        d.call("grad.zero", tensors=handles)
+        d.release(*grads)
+
+    def step(self, k):
+        """Train with batch k; return its loss before that."""
+        loss = self.forward(k)
+        self.d.call("grad.backward", tensors=[loss])
+        self.update()
+        value, = self.read(loss)
+        self.d.release(loss)
+        return value
+
+    def weight_difference(self):
+        """Return the largest difference between the weights and the recorded final ones."""
+        return max(difference(self.read(self.tensors[k]), v) for k, v in self.final.items())
+
+    def read(self, tensor):
+        return numbers(self.d.call("tensor.read", **tensor, **{"as": "attachment"}))
+
+    def close(self):
+        if self.program:
+            self.d.call("program.release", program=self.program)
+        self.d.release(*self.tensors.values(), *self.momenta)
