@@ -203,10 +203,10 @@ def test_table_and_what_if(f):
     keys = ["CPU", "AutogradCPU", "Meta", "Undefined"]
     r = f.call("registry.table", ops=["tutorial::scale"], keys=keys)
     equal(r, {"keys": keys, "rows": [{"op": "tutorial::scale",
-                                      "cells": ["kernel", "fallthrough", "missing", "missing"]}]})
+                                      "cells": ["kernel", "backend fallback", "missing", "missing"]}]})
     r = f.call("registry.table", ops=["tutorial::scale"], keys=keys,
                **{"with": [{"op": "tutorial::scale", "key": "CompositeExplicitAutograd"}]})
-    equal(r["rows"][0]["cells"], ["kernel", "fallthrough", "default backend kernel", "default backend kernel"])
+    equal(r["rows"][0]["cells"], ["kernel", "backend fallback", "default backend kernel", "default backend kernel"])
     everything = f.call("registry.table")
     equal(len(everything["rows"]), len(f.call("registry.list")["ops"]))
     equal({len(row["cells"]) for row in everything["rows"]}, {len(everything["keys"])})
@@ -449,7 +449,7 @@ def test_a_composite_kernel_without_the_flag_gets_no_tensor_without_memory(f):
         for name in "implicit", "explicit":  # real tensors, too: fake mode makes fakes of all
             for x in fake, real:
                 raises(lambda: op(name, handle(x)), "NotImplementedError", refused)
-        raises(lambda: op("made", 2.5), "NotImplementedError", "forgets_flag.c:48" + refused)
+        raises(lambda: op("made", 2.5), "NotImplementedError", "forgets_flag.c:49" + refused)
         equal(op("next", 1), [2], "no tensor is involved")
         fake_mode(False)
         meta = call("tensor.create", shape=[2], device="meta")

@@ -25,7 +25,7 @@ def test_the_page_has_all_forms_on_four_pages():
 def test_the_reference_lists_the_macros():
     header = read("libdispatch", "include", "dispatchd", "plugin_macros.h")
     listed = set(re.findall(r"\bDP_[A-Z_]*[A-Z]\b(?=\()", read("docs", "plugin-reference.md")))
-    said = header[header.index("/* -- what a plugin's source says -- */"):]
+    said = header[header.index("/* -- the macros for a plugin's source -- */"):]
     own = set(re.findall(r"#define (DP_[A-Z_]*[A-Z])\(", said))
     own |= set(re.findall(r"#define (DP_(?:DEF|IMPL)[A-Z_]*[A-Z]?)\(", header))
     equal(sorted(own - listed), [], "macros of the header that the page leaves out")
