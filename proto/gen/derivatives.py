@@ -95,8 +95,9 @@ class Derivative:
         low, in_place = self.lowering, self.forms.get("in_place")
         if in_place and "inplace_view" not in in_place.tags and in_place.outs()[0].name == name:
             return low.call_op("zeros_like", [low.plain(low.gradient_of(self.differentiable.index(True)))], {})
-        of = low.argument(name)
-        check(of.kind in ("Tensor", "Tensor?"), low.where, f"{self.label}: zero is of a Tensor")
+        low.tested.add(("input", name))
+        of = low.plain(low.argument(name))
+        check(of.kind == "Tensor", low.where, f"{self.label}: zero is of a Tensor")
         sizes, dtype, device = (low.attribute(of, a) for a in ("sizes", "dtype", "device"))
         return low.call_op("zeros", [sizes], {"dtype": dtype, "device": device})
 
@@ -132,7 +133,7 @@ class Derivative:
         zero = (lambda: self.zero_of(targets[0])) if len(targets) == 1 else None
         value = low.formula(Parser(text, at, label).formula(), at, targets, zero)
         values = [value] if len(targets) == 1 else value.items
-        check(values and len(values) == len(targets), at, f"{label}: {len(values or [value])} values for {len(targets)} arguments")
+        check(len(values) == len(targets), at, f"{label}: {len(values)} values for {len(targets)} arguments")
         for name, v in zip(targets, values):
             wanted = kind_of(low.arguments[name].type).replace("?", "")
             kind = v.kind.replace("?", "")
@@ -170,8 +171,9 @@ class Derivative:
 
 
 def is_composite(op):
-    """Does the operator call others, which record their own history?"""
-    return "CompositeImplicitAutograd" in op.keys
+    """Does the operator call others, which record their own history?  A kernel for the CPU alone has
+    no history."""
+    return "CompositeImplicitAutograd" in op.keys and "CPU" not in op.keys
 
 
 def check_overload(op, group, at):

@@ -3,7 +3,6 @@ infers kinds, chooses overloads, and makes conditions of "a ? b : c"."""
 
 import math
 
-from formula_parse import walk
 from formula_values import ARGUMENT, FLAG, GRADIENT, METADATA, NUMBERS, RESULT, Input, Steps, Value, constant_kind, kind_of
 from tables import check
 
@@ -105,7 +104,8 @@ class Lowering:
 
     def __init__(self, op, operators, label, differentiable):
         self.op, self.operators, self.label = op, operators, label
-        self.steps, self.inputs, self.where, self.tested, self.zero = Steps(), {}, op.where, set(), None
+        self.steps, self.inputs, self.where = Steps(), {}, op.where
+        self.joint, self.tested, self.zero = [], set(), None  # of the formula that is being lowered
         self.arguments = {a.name: a for a in op.args}
         self.returns = [(name, kind_of(r.split(" ")[0])) for name, r in zip(self.return_names(), op.returns)]
         self.differentiable = differentiable
@@ -114,7 +114,8 @@ class Lowering:
 
     def return_names(self):
         named = [r.split(" ")[1] if " " in r else None for r in self.op.returns]
-        return [name or (f"result{i}" if len(named) > 1 else "result") for i, name in enumerate(named)]
+        return [name if name and name not in self.arguments else f"result{i}" if len(named) > 1 else "result"
+                for i, name in enumerate(named)]
 
     def fail(self, text):
         check(False, self.where, f"{self.label}: {text}")
@@ -145,8 +146,9 @@ class Lowering:
 
     def metadata(self, of, name, type_, kind):
         rank = (METADATA, *of.input.rank, name)
-        if of.kind.endswith("?") and name != "defined":
-            kind, type_ = kind + "?", type_ if type_ == "any" else type_ + "?"
+        if name != "defined" and of.input.kind.endswith("?"):  # none for an argument that is not given
+            type_ = type_ if type_ == "any" else type_ + "?"
+            kind = kind + "?" if of.kind.endswith("?") else kind
         return self.input(rank, f"{of.input.name}.{name}", type_, kind)
 
     def name(self, name, local):
@@ -172,17 +174,16 @@ class Lowering:
     # -- steps --
 
     def is_tested(self, value):
-        return value.input is not None and value.input.name.split(".")[0] in self.tested
+        """Did the formula ask whether the value, or the tensor that it is metadata of, is none?"""
+        return value.key in self.tested or value.input is not None and ("input", value.input.name.split(".")[0]) in self.tested
 
-    def plain(self, value, kind="Tensor"):
-        """Return `value` where none would be no value of `kind`."""
-        if value.input and value.input.rank[0] == GRADIENT and value.kind == "Tensor?":
+    def plain(self, value):
+        """Return `value` where none would be no value."""
+        if value.input and value.input.rank[0] == GRADIENT:
             value.input.plain |= not self.is_tested(value)
-            value.input.tested |= self.is_tested(value)
-            return Value("Tensor", input_=value.input)
-        if value.kind == kind + "?" and self.is_tested(value):
-            return Value(kind, input_=value.input)
-        return value
+        elif not (value.kind.endswith("?") and self.is_tested(value)):
+            return value
+        return Value(value.kind.rstrip("?"), value.constant, value.input, value.step, value.index)
 
     def call_op(self, name, args, kwargs):
         namespace, _, base = name.rpartition("::")
@@ -215,6 +216,8 @@ class Lowering:
     def listed(self, items):
         if not items:
             return Value("empty[]", constant=[])
+        tensors = any(v.kind == "Tensor" for v in items)
+        items = [self.plain(v) if self.is_tested(v) or tensors and v.kind == "Tensor?" else v for v in items]
         if all(v.is_constant and v.kind == "int" for v in items):
             return Value("int[]", constant=[v.constant for v in items])
         kind = items[0].kind
@@ -224,9 +227,8 @@ class Lowering:
 
     def number(self, value):
         """Return `value` as a number, or None: it is none."""
-        if value.kind.rstrip("?") in NUMBERS and (not value.kind.endswith("?") or self.is_tested(value)):
-            return Value(value.kind.rstrip("?"), value.constant, value.input, value.step, value.index)
-        return None
+        value = self.plain(value)
+        return value if value.kind in NUMBERS else None
 
     def infix(self, name, a, b):
         a, b = self.plain(a), self.plain(b)
@@ -259,6 +261,7 @@ class Lowering:
         return Value(x.kind, constant=-x.constant) if x.is_constant else self.scalar("neg", [x], arithmetic_kind([x.kind]))
 
     def is_none(self, value):
+        self.tested.add(value.key)
         if value.input and value.input.rank[0] == GRADIENT:
             value.input.tested = True
         if not value.kind.endswith("?"):
@@ -303,18 +306,19 @@ class Lowering:
         constant = index.is_constant and index.constant >= 0
         return self.steps.add("item" if constant else "get item", [(None, value), (None, index)], kind[:-2])
 
-    def choose(self, tree, local):
+    def choose(self, tree, local, lower):
+        """Lower "a ? b : c"; `lower`: the function for b and c."""
         condition = self.lower(tree[1], local)
         if condition.kind.rstrip("?") == "Tensor":
             self.fail("the condition is a Tensor; where(condition, a, b) chooses by element")
         if condition.is_constant:
-            return self.lower(tree[2] if condition.constant else tree[3], local)
+            return lower(tree[2] if condition.constant else tree[3], local)
         if condition.step and condition.step.what == "scalar not" and condition.step.guard is self.steps.guard:
             condition, tree = condition.step.args[0][1], (tree[0], tree[1], tree[3], tree[2])
         around, sides = self.steps.guard, []
         for negated in (False, True):
             self.steps.under(condition, negated)
-            sides.append(self.lower(tree[3 if negated else 2], local))
+            sides.append(lower(tree[3 if negated else 2], local))
             self.steps.guard = around
         first, second = sides
         if first.items is not None and second.items is not None and len(first.items) == len(second.items):
@@ -329,9 +333,7 @@ class Lowering:
 
     def in_select(self, value, beside):
         """Return `value`, which is chosen where a test found that it is not none."""
-        if value.kind.endswith("?") and (self.is_tested(value) or beside.kind == "Tensor"):
-            return self.plain(value, value.kind[:-1])
-        return value
+        return self.plain(value) if value.kind.endswith("?") and (self.is_tested(value) or beside.kind == "Tensor") else value
 
     def both(self, tree, local):
         """Lower "a and b" or "a or b" of conditions: the steps of b run only if a does not decide."""
@@ -349,6 +351,9 @@ class Lowering:
     def apply(self, name, args, kwargs):
         if name in self.operators.defined:
             return self.operators.defined[name].apply(self, args, kwargs)
+        if name == "given" and len(args) == 1 and not kwargs:
+            self.tested.add(args[0].key)
+            return self.plain(args[0])
         numbers = [self.number(v) for v in args]
         if name in SCALAR_CALLS and all(numbers) and not kwargs and len(args) == SCALAR_CALLS[name][0]:
             kind = arithmetic_kind([v.kind for v in numbers])
@@ -387,25 +392,27 @@ class Lowering:
         if what == "is_none":
             return self.is_none(down(tree[1]))
         if what == "choose":
-            return self.choose(tree, local)
+            return self.choose(tree, local, self.lower)
         return self.both(tree, local) if tree[1] in ("and", "or") else self.infix(tree[1], down(tree[2]), down(tree[3]))
+
+    def several(self, tree, local):
+        """Lower the result of a formula for several arguments: a call with several returns, or a
+        list."""
+        if tree[0] == "choose":
+            return self.choose(tree, local, self.several)
+        if tree[0] == "list":
+            return Value("tuple", items=[self.lower(node, local) for node in tree[1]])
+        value = self.lower(tree, local)
+        check(value.items is not None, self.where, f"{self.label}: a {value.kind} is no gradient of {len(self.joint)} arguments")
+        return value
 
     def formula(self, parsed, where, targets, zero):
         """Lower one formula to the Value of its targets, or to a list of them."""
         local, tree = parsed
-        self.where, self.joint, self.zero, self.tested = where, targets if len(targets) > 1 else [], zero, set()
-        for node in walk([local, tree]):
-            if node[0] == "is_none" or node[0] == "attribute" and node[2] == "defined":
-                self.note_tested(node[1])
+        self.where, self.joint, self.zero = where, targets if len(targets) > 1 else [], zero
+        self.tested = {("input", targets[0])} if len(targets) == 1 else set()  # only a given argument gets a gradient
         values = {}
         for name, expression in local:
             check(name not in values and name not in self.arguments, where, f"{self.label}: '{name}' has a value already")
             values[name] = self.lower(expression, values)
-        return self.lower(tree, values)
-
-    def note_tested(self, node):
-        if node[0] == "name":
-            self.tested.add({"grad": self.gradient}.get(node[1], node[1]) if node[1] not in self.arguments else node[1])
-        if node[0] == "item" and node[1] == ("name", "grads"):
-            i = node[2][1]
-            self.tested.add(f"grad{i}" if i else self.gradient)
+        return (self.several if self.joint else self.lower)(tree, values)

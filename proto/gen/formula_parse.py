@@ -10,6 +10,8 @@
             | [ident "::"] ident "(" args ")" | "(" expr ")" | "[" [expr { "," expr }] "]"
     args    = [ arg { "," arg } ] ;  arg = [ ident "=" ] expr
 
+given(x) is x, of which the formula knows that it is not none.
+
 Nodes: ("constant", value), ("name", name), ("call", function, args, kwargs), ("method", object, name,
 args, kwargs), ("attribute", object, name), ("item", object, index), ("list", items), ("minus", x),
 ("infix", operator, a, b), ("not", x), ("is_none", x), ("choose", condition, a, b)."""

@@ -169,7 +169,7 @@ def test_errors():
             (EXP + "  differentiable: [true, true]\n  self: grad\n", "2: exp: differentiable: [True, True]; a bool for each of 1 returns"),
             (EXP + "  differentiable: [false]\n  self: grad\n", "2: exp: differentiable: list it under not_differentiable"),
             (MUL + "  self: grad\n  self, other: grad\n", "3: mul.Tensor: argument 'self' has two formulas"),
-            (MUL + "  self, other: grad\n", "2: mul.Tensor: self, other: 1 values for 2 arguments"),
+            (MUL + "  self, other: grad\n", "2: mul.Tensor: self, other: a Tensor? is no gradient of 2 arguments"),
             (MAX + "  differentiable: [true, false]\n  self: grads[1]\n", "3: max.dim: self: grads[1]: that return is not differentiable"),
             ("- define: f(x)\n  as: x * y\n", "2: f: no parameter 'y'"),
             ("- define: f(x)\n  as: x\n" + EXP + "  self: f(grad, grad)\n", "4: exp: self: f takes x"),
