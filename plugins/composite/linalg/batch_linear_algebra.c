@@ -266,7 +266,8 @@ static int identity_like(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     dp_tensor *eye = NULL;
     DP_VIEW(a, self);
     const int64_t dtype = a.dtype, device = a.device;
-    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, out);
+    /* a clone, so that the result has a gradient, as in PyTorch: zero */
+    int rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, &(int64_t){DP_CONTIGUOUS}, out);
 
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::eye", "ioioioi>T", a.sizes[a.ndim - 1], &dtype, NULL, &device,

@@ -434,7 +434,12 @@ static int chunk(dp_ctx *ctx, dp_tensor *self, int64_t chunks, int64_t dim, dp_v
         return rc;
     if (x.sizes[dim] == 0)
         return cut(ctx, self, dim, chunks, NULL, 0, out);
-    return split(ctx, self, (x.sizes[dim] - 1) / chunks + 1, dim, out);
+    int64_t length = (x.sizes[dim] - 1) / chunks + 1;
+    if (dp_tensor_may_grad(self)) { /* a call, which is recorded */
+        const dp_value args[3] = {dp_tensor_value(self), dp_int(length), dp_int(dim)};
+        return dp_call_boxed(ctx, dp_op_find(ctx, "aten::split.Tensor"), args, 3, out, 1);
+    }
+    return split(ctx, self, length, dim, out);
 }
 
 /* aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor */
