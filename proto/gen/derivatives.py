@@ -4,7 +4,7 @@ of an overload, lowered to the text of a program."""
 import re
 
 from formula_lower import Lowering, Operators
-from formula_parse import Parser, walk
+from formula_parse import Parser, names_in
 from formula_values import METADATA, Value, kind_of, needs_missing
 from ops import Op, forms
 from tables import Listed, check, check_once, entries, is_a, load
@@ -26,9 +26,9 @@ class Function:
         self.where, self.name = entry.at("as"), match[1]
         self.params = re.split(", *", match[2]) if match[2] else []
         check_once(self.params, entry.where, f"{self.name}: ")
-        self.local, self.tree = Parser(str(entry["as"]), self.where, self.name).formula()
-        known = set(self.params) | {name for name, _ in self.local}
-        odd = {node[1] for node in walk([self.local, self.tree]) if node[0] == "name"} - known
+        parser = Parser(str(entry["as"]), self.where, self.name)
+        self.tree = parser.formula()
+        odd = names_in(self.tree) - set(self.params) - set(parser.local)
         check(not odd, self.where, f"{self.name}: no parameter '{', '.join(sorted(odd))}'")
 
     def apply(self, lowering, args, kwargs):
@@ -36,8 +36,6 @@ class Function:
         check(len(args) <= len(self.params) and not set(values) & set(kwargs) and set(values) | set(kwargs) == set(self.params),
               lowering.where, f"{lowering.label}: {self.name} takes {', '.join(self.params)}")
         values.update(kwargs)
-        for name, expression in self.local:
-            values[name] = lowering.lower(expression, values)
         return lowering.lower(self.tree, values)
 
 
@@ -131,7 +129,11 @@ class Derivative:
             low.where = at
             return [self.zero_of(name) for name in targets]
         zero = (lambda: self.zero_of(targets[0])) if len(targets) == 1 else None
-        value = low.formula(Parser(text, at, label).formula(), at, targets, zero)
+        parser = Parser(text, at, label)
+        tree = parser.formula()
+        odd = [name for name in parser.local if name in low.arguments]
+        check(not odd, at, f"{label}: '{', '.join(odd)}' has a value already")
+        value = low.formula(tree, at, targets, zero)
         values = [value] if len(targets) == 1 else value.items
         check(len(values) == len(targets), at, f"{label}: {len(values)} values for {len(targets)} arguments")
         for name, v in zip(targets, values):

@@ -227,6 +227,8 @@ class Lowering:
 
     def number(self, value):
         """Return `value` as a number, or None: it is none."""
+        if value.kind.rstrip("?") not in NUMBERS:
+            return None
         value = self.plain(value)
         return value if value.kind in NUMBERS else None
 
@@ -335,6 +337,10 @@ class Lowering:
         """Return `value`, which is chosen where a test found that it is not none."""
         return self.plain(value) if value.kind.endswith("?") and (self.is_tested(value) or beside.kind == "Tensor") else value
 
+    def let(self, tree, local, lower):
+        _, name, expression, body = tree
+        return lower(body, {**local, name: self.lower(expression, local)})
+
     def both(self, tree, local):
         """Lower "a and b" or "a or b" of conditions: the steps of b run only if a does not decide."""
         a = self.lower(tree[2], local)
@@ -393,26 +399,23 @@ class Lowering:
             return self.is_none(down(tree[1]))
         if what == "choose":
             return self.choose(tree, local, self.lower)
+        if what == "let":
+            return self.let(tree, local, self.lower)
         return self.both(tree, local) if tree[1] in ("and", "or") else self.infix(tree[1], down(tree[2]), down(tree[3]))
 
     def several(self, tree, local):
         """Lower the result of a formula for several arguments: a call with several returns, or a
         list."""
-        if tree[0] == "choose":
-            return self.choose(tree, local, self.several)
+        if tree[0] in ("choose", "let"):
+            return (self.choose if tree[0] == "choose" else self.let)(tree, local, self.several)
         if tree[0] == "list":
             return Value("tuple", items=[self.lower(node, local) for node in tree[1]])
         value = self.lower(tree, local)
         check(value.items is not None, self.where, f"{self.label}: a {value.kind} is no gradient of {len(self.joint)} arguments")
         return value
 
-    def formula(self, parsed, where, targets, zero):
-        """Lower one formula to the Value of its targets, or to a list of them."""
-        local, tree = parsed
+    def formula(self, tree, where, targets, zero):
+        """Lower one formula to the Value of its targets, or to one with items."""
         self.where, self.joint, self.zero = where, targets if len(targets) > 1 else [], zero
         self.tested = {("input", targets[0])} if len(targets) == 1 else set()  # only a given argument gets a gradient
-        values = {}
-        for name, expression in local:
-            check(name not in values and name not in self.arguments, where, f"{self.label}: '{name}' has a value already")
-            values[name] = self.lower(expression, values)
-        return (self.several if self.joint else self.lower)(tree, values)
+        return (self.several if self.joint else self.lower)(tree, {})

@@ -14,7 +14,8 @@ given(x) is x, of which the formula knows that it is not none.
 
 Nodes: ("constant", value), ("name", name), ("call", function, args, kwargs), ("method", object, name,
 args, kwargs), ("attribute", object, name), ("item", object, index), ("list", items), ("minus", x),
-("infix", operator, a, b), ("not", x), ("is_none", x), ("choose", condition, a, b)."""
+("infix", operator, a, b), ("not", x), ("is_none", x), ("choose", condition, a, b), ("let", name, expr,
+body)."""
 
 import math
 import re
@@ -31,7 +32,7 @@ INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 class Parser:
     def __init__(self, text, where, label):
         self.text, self.where, self.label = text, where, label
-        self.tokens, self.at = [], 0
+        self.tokens, self.at, self.local = [], 0, []  # local: names of locals
         position, end = 0, len(text.rstrip())
         while position < end:
             match = TOKEN.match(text, position)
@@ -67,17 +68,22 @@ class Parser:
         return self.tokens[self.at - 1][1]
 
     def formula(self):
-        """Return ([(name, expression of a local)], expression)."""
+        """Return the tree of a formula; its locals are where they are needed (sunk())."""
         local = []
         while self.is_ident() and self.peek(1) == "=":
             name = self.ident()
+            check(name not in self.local, self.where, f"{self.label}: '{name}' has a value already")
+            self.local.append(name)
             self.want("=")
             local.append((name, self.expr()))
             self.want(";")
         result = self.expr()
         if self.at < len(self.tokens):
             self.fail("the end")
-        return local, result
+        for name, expression in reversed(local):
+            check(name in names_in(result), self.where, f"{self.label}: '{name}' is not used")
+            result = sunk(name, expression, result)
+        return result
 
     def expr(self):
         condition = self.left("or", lambda: self.left("and", self.negation))
@@ -181,9 +187,19 @@ class Parser:
         return args, kwargs
 
 
-def walk(tree):
-    """Yield every node of a tree."""
-    if isinstance(tree, tuple):
-        yield tree
-    for child in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (tuple, list)) else ():
-        yield from walk(child)
+def names_in(tree):
+    """Return the names that a tree, or a list or dict of trees, refers to."""
+    if isinstance(tree, tuple) and tree[:1] == ("name",):
+        return {tree[1]}
+    children = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (tuple, list)) else ()
+    return set().union(*map(names_in, children))
+
+
+def sunk(name, expression, tree):
+    """Return the tree ("let", name, expression, tree), but with the local inside the side of a choice
+    that is the only part to use it: it is computed only where that side is chosen."""
+    users = [i for i, child in enumerate(tree) if not isinstance(child, str) and name in names_in(child)]
+    if len(users) != 1 or not isinstance(tree[users[0]], tuple):
+        return "let", name, expression, tree
+    i = users[0]
+    return *tree[:i], sunk(name, expression, tree[i]), *tree[i + 1:]

@@ -136,7 +136,7 @@ class Steps:
 
     def program(self, outputs):
         """Return (inputs used, lines of the steps that `outputs` need)."""
-        steps, inputs, todo = set(), {}, list(outputs)
+        found, inputs, todo = set(), {}, list(outputs)
         used = set()  # (step, index)
         while todo:
             value = todo.pop()
@@ -144,11 +144,11 @@ class Steps:
                 inputs[value.input.name] = value.input
             elif value.step:
                 used.add((value.step, value.index))
-                if value.step not in steps:
-                    steps.add(value.step)
+                if value.step not in found:
+                    found.add(value.step)
                     todo += value.step.needs()
         lines, n = [], 0
-        for step in (s for s in self.all if s in steps):
+        for step in (s for s in self.all if s in found):
             step.names = []
             for i in range(step.n_rets):
                 n += (step, i) in used
