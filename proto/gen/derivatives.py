@@ -209,11 +209,11 @@ def listed(entry, kind, ops, groups):
     return found
 
 
-def derivatives(path, ops):
-    """Return [Formula], in the order of the file."""
+def derivatives(path, ops, *more):
+    """Return [Formula], in the order of the files: `path`, then `more`."""
     groups, defined, found, by_name = forms(ops), {}, [], {}
     operators = Operators(ops, defined)
-    for entry in entries(load(path, Listed, "entries"), (path, 1), ""):
+    for entry in (e for p in (path, *more) for e in entries(load(p, Listed, "entries"), (p, 1), "")):
         kind = next((k for k in ("define", "helper", "name", *LISTS) if k in entry), None)
         check(kind, entry.where, "neither name, define, helper, not_differentiable nor not_implemented")
         if kind == "helper":
