@@ -157,6 +157,8 @@ static int return_find(const dp_schema *s, const char *name, size_t n)
 /* "grad", "grad1": which return's gradient; -1: no such name. */
 static int grad_find(const dp_schema *s, const char *name)
 {
+    if (strcmp(name, "grads") == 0) /* of a return that is a list */
+        return s->n_rets > 0 ? 0 : -1;
     if (strncmp(name, "grad", 4) != 0)
         return -1;
     char *end;

@@ -148,7 +148,7 @@ class Derivative:
         for i in inputs:
             check(not (i.plain and i.tested), self.where,
                   f"{self.label}: one formula asks whether {i.name} is none, and another one does not")
-            if i.plain:
+            if i.plain and i.type == "Tensor?":
                 i.type = "Tensor"
         self.inputs = inputs
         return [f"in {i.name} {i.type}" for i in inputs] + lines + [f"out {name} {v.text}" for name, v in self.outs.items()]
