@@ -267,8 +267,8 @@ static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, dp
     DP_VIEW(v, like);
     const int64_t all = count(s);
     dp_tensor *range = NULL, *window = NULL;
-    int rc = CALL(ctx, "aten::arange", &range, dp_int(n), dp_int(DP_INT64), {0},
-                  dp_int(v.device), {0});
+    int rc =
+        CALL(ctx, "aten::arange", &range, dp_int(n), dp_int(DP_INT64), {0}, dp_int(v.device), {0});
 
     if (rc == 0)
         rc = CALL(ctx, "aten::as_strided", &window, dp_tensor_value(range),
@@ -306,8 +306,8 @@ static int share(dp_ctx *ctx, dp_tensor *where, int64_t n, dp_tensor **storage)
     if (rc == 0)
         rc = CALL(ctx, "aten::clamp_min", &least, dp_tensor_value(counts), dp_int(1));
     if (rc == 0)
-        rc = CALL(ctx, "aten::div.Tensor", &made, dp_tensor_value(*storage),
-                  dp_tensor_value(least));
+        rc =
+            CALL(ctx, "aten::div.Tensor", &made, dp_tensor_value(*storage), dp_tensor_value(least));
     dp_tensor_unref(ones);
     dp_tensor_unref(counts);
     dp_tensor_unref(least);
