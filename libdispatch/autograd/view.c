@@ -65,10 +65,13 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
     if (t->root == NULL)
         return dpi_history_set(ctx, t, n, nr);
     int rc = dpi_edge_of(ctx, t->root, &of_base);
-    if (rc == 0)
-        rc = window_node(ctx, DPI_NODE_SLICES, n->op, n->n_edges + 1, t->root, t->root, t, &slices);
     if (rc < 0)
         return rc;
+    rc = window_node(ctx, DPI_NODE_SLICES, n->op, n->n_edges + 1, t->root, t->root, t, &slices);
+    if (rc < 0) {
+        dpi_edge_unref(of_base);
+        return rc;
+    }
     set_edge(slices, 0, of_base);
     for (uint32_t i = 0; i < n->n_edges; i++)
         if (i != edge)
