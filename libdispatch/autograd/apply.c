@@ -74,7 +74,7 @@ static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tenso
     *out = flat;
     rc = replace(ctx, "aten::as_strided", args, 4, out);
     if (rc < 0)
-        dp_tensor_unref(flat);
+        *out = dp_tensor_unref(*out);
     return rc;
 }
 
@@ -104,7 +104,7 @@ static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometr
     if (rc == 0 && (flipped & DPI_BIT(Negative)))
         rc = replace(ctx, "aten::_neg_view", one, 1, out);
     if (rc < 0)
-        dp_tensor_unref(*out);
+        *out = dp_tensor_unref(*out);
     return rc;
 }
 
