@@ -300,7 +300,7 @@ static int find_needed(engine *g)
                               "One of the differentiated Tensors does not require grad: input %u",
                               i);
         g->input_tasks[i] = UINT32_MAX;
-        uint32_t slot = rc == 0 ? *slot_of(g, e.to) : 0;
+        uint32_t slot = rc == 0 && g->n_tasks > 0 ? *slot_of(g, e.to) : 0;
         if (slot != 0) {
             g->input_tasks[i] = slot - 1;
             g->input_nrs[i] = e.nr;
