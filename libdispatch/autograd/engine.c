@@ -463,8 +463,7 @@ static int own_gradient(engine *g, const dp_tensor *leaf, dp_tensor **grad)
     bool laid_out = a->dense ? dpi_same_strides(a, b) : b->contiguous;
     dp_value args[2] = {{0}, {0}};
 
-    if (g->create || (laid_out && dpi_tensor_is_only(*grad) && (*grad)->root == NULL &&
-                      dpi_math_bits(*grad) == 0))
+    if (laid_out && dpi_tensor_is_only(*grad) && (*grad)->root == NULL && dpi_math_bits(*grad) == 0)
         return 0;
     return replace(g, "aten::clone", args, 2, grad);
 }
