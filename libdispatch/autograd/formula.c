@@ -281,8 +281,8 @@ static int compile(const compiler *c, dpi_formula **out)
         if (rc == 0)
             rc = dp_builder_finish(b, &f->program);
         dp_builder_free(b);
-        if (rc < 0)
-            fail(c, "its text is wrong", "");
+        if (rc < 0 && rc != DP_ERESOURCE)
+            rc = fail(c, "its text is wrong", "");
     }
     if (rc == 0) {
         dp_program_info info;
