@@ -204,6 +204,14 @@ static int source_of(const compiler *c, const char *name, const char *type, dpi_
     return 0;
 }
 
+static int fail_flag(const compiler *c, const char *what, const char *at, size_t n)
+{
+    char name[41];
+
+    snprintf(name, sizeof(name), "%.*s", (int)(n < sizeof(name) ? n : sizeof(name) - 1), at);
+    return fail(c, what, name);
+}
+
 /* The line "flags differentiable=101 clone=self" that every formula begins with. */
 static int read_flags(const compiler *c, dpi_formula *f, const char **text)
 {
@@ -224,10 +232,10 @@ static int read_flags(const compiler *c, dpi_formula *f, const char **text)
         } else if (n > 6 && strncmp(at, "clone=", 6) == 0) {
             int i = argument_find(c->e->schema, at + 6, n - 6);
             if (i < 0)
-                return fail(c, "it clones no argument", at);
+                return fail_flag(c, "it clones no argument", at + 6, n - 6);
             f->clone |= (uint64_t)1 << i;
         } else if (n > 0) {
-            return fail(c, "no flag is called", at);
+            return fail_flag(c, "no flag is called", at, n);
         }
         at += n;
     }
