@@ -1,0 +1,316 @@
+/* test_engine.c -- backward: order, sums, inputs, graphs that are kept, and what stops it. */
+#include "graphs.h"
+
+START_TEST(leaves_get_gradients_that_add_up)
+{
+    dp_tensor *x = leaf(FLOATS(1, 2)), *w = leaf(FLOATS(5, 7));
+    dp_tensor *y = call2("aten::mul.Tensor", x, w), *z = call1("aten::sum", y);
+
+    ck_assert(!dp_tensor_is_leaf(z) && dp_tensor_requires_grad(z));
+    ck_assert_str_eq(dp_tensor_grad_fn(z), "aten::sum");
+    backward(z);
+    has_grad(x, FLOATS(5, 7));
+    has_grad(w, FLOATS(1, 2));
+    ck_assert_ptr_null(dp_tensor_grad(y));
+    DROP(y, z);
+    y = call2("aten::mul.Tensor", x, w), z = call1("aten::sum", y);
+    backward(z);
+    has_grad(x, FLOATS(10, 14));
+    DROP(x, w, y, z);
+}
+END_TEST
+
+START_TEST(a_node_runs_once_after_all_its_gradients_came)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *t = call1("t::through", x), *u = call1("t::through", t);
+    dp_tensor *v = call2("aten::mul.Tensor", t, u), *w = call2("aten::add.Tensor", v, t);
+
+    backward(w); /* x * x + x */
+    ck_assert_int_eq(runs, 2);
+    has_grad(x, FLOATS(7));
+    DROP(x, t, u, v, w);
+}
+END_TEST
+
+START_TEST(a_gradient_is_fitted_to_its_edge)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_tensor *x = leaf(FLOATS(2)), *w = floats(FLOATS(1, 2, 3)), *three = floats(FLOATS(1, 1, 1));
+    dp_tensor *y = call2("aten::mul.Tensor", w, x), *d = NULL;
+
+    ck_assert_int_eq(try_backward(y, three, 0), 0); /* broadcast: summed */
+    has_grad(x, FLOATS(6));
+    int64_t one = 1;
+    double half = 0.5;
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT64, DP_DEVICE_CPU, 1, &one, NULL, &d, &err), 0);
+    ck_assert_int_eq(dp_tensor_write(d, &half, &err), 0);
+    ck_assert_int_eq(try_backward(x, d, 0), 0); /* another dtype: cast */
+    has_grad(x, FLOATS(6.5F));
+    DROP(x, w, three, y, d);
+}
+END_TEST
+
+START_TEST(what_backward_refuses_to_begin_with)
+{
+    dp_error err = DP_ERROR_INIT;
+    int64_t n = 2;
+    dp_tensor *x = leaf(FLOATS(1, 2)), *w = floats(FLOATS(1)), *c = NULL;
+
+    refused(try_backward(x, NULL, 0), DP_ERUNTIME, "only for scalar outputs, and tensor 0 has 2");
+    refused(try_backward(w, NULL, 0), DP_ERUNTIME, "element 0 of tensors does not require grad");
+    refused(try_backward(x, w, 0), DP_ERUNTIME, "Mismatch in shape: gradient 0 has 1 dimensions");
+    ck_assert_int_eq(dp_tensor_new(DP_COMPLEX64, DP_DEVICE_CPU, 1, &n, NULL, &c, &err), 0);
+    refused(try_backward(x, c, 0), DP_ERUNTIME, "gradient 0 is of complex64, but its tensor of");
+    ck_assert_int_eq(dp_backward(ctx, NULL), DP_EVALUE);
+    ck_assert_ptr_null(dp_tensor_grad(x));
+    DROP(x, w, c);
+}
+END_TEST
+
+static int gradients_of(dp_tensor *y, size_t n, dp_tensor *const *inputs, dp_tensor **grads,
+                        uint32_t flags)
+{
+    const dp_backward_options o = {.size = sizeof(o),
+                                   .flags = flags,
+                                   .tensors = &y,
+                                   .n = y != NULL,
+                                   .inputs = inputs,
+                                   .n_inputs = n,
+                                   .grads = grads};
+
+    return dp_backward(ctx, &o);
+}
+
+START_TEST(gradients_of_inputs_are_returned)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *w = leaf(FLOATS(2)), *far = leaf(FLOATS(1));
+    dp_tensor *y = call2("aten::mul.Tensor", x, w), *side = call1("t::through", w);
+    dp_tensor *z = call2("aten::mul.Tensor", y, side), *grads[3];
+    dp_tensor *inputs[3] = {y, x, far};
+
+    ck_assert_msg(gradients_of(z, 3, inputs, grads, 0) == 0, "%s", said());
+    is_floats(grads[0], FLOATS(2));
+    is_floats(grads[1], FLOATS(4));
+    ck_assert_ptr_null(grads[2]);
+    ck_assert_int_eq(runs, 0); /* it leads to no input */
+    ck_assert(dp_tensor_grad(x) == NULL && dp_tensor_grad(w) == NULL);
+    DROP(grads[0], grads[1]);
+    dp_tensor *none = floats(FLOATS(1));
+    inputs[1] = none;
+    refused(gradients_of(z, 2, inputs, grads, 0), DP_ERUNTIME,
+            "One of the differentiated Tensors does not require grad: input 1");
+    ck_assert(grads[0] == NULL && grads[1] == NULL);
+    DROP(x, w, far, y, side, z, none);
+}
+END_TEST
+
+START_TEST(inputs_of_nothing)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *grads[1];
+
+    ck_assert_int_eq(gradients_of(NULL, 1, &x, grads, 0), 0);
+    ck_assert_ptr_null(grads[0]);
+    dp_tensor_unref(x);
+}
+END_TEST
+
+START_TEST(a_graph_is_freed_unless_it_is_kept)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::square", x);
+
+    ck_assert_int_eq(try_backward(y, NULL, DP_BACKWARD_RETAIN), 0);
+    has_grad(x, FLOATS(6));
+    backward(y);
+    has_grad(x, FLOATS(12));
+    refused(try_backward(y, NULL, 0), DP_ERUNTIME,
+            "Trying to backward through the graph a second time");
+    refused(try_backward(y, NULL, 0), DP_ERUNTIME, "at t::square");
+    has_grad(x, FLOATS(12));
+    DROP(x, y);
+}
+END_TEST
+
+START_TEST(derivatives_of_gradients)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::square", x), *cube, *first, *second, *third;
+    uint32_t flags = DP_BACKWARD_RETAIN | DP_BACKWARD_CREATE;
+
+    cube = call2("aten::mul.Tensor", y, x);
+    ck_assert_msg(gradients_of(cube, 1, &x, &first, flags) == 0, "%s", said());
+    is_floats(first, FLOATS(27));
+    ck_assert(dp_tensor_requires_grad(first));
+    ck_assert_msg(gradients_of(first, 1, &x, &second, flags) == 0, "%s", said());
+    is_floats(second, FLOATS(18));
+    ck_assert_msg(gradients_of(second, 1, &x, &third, 0) == 0, "%s", said());
+    is_floats(third, FLOATS(6));
+    ck_assert(!dp_tensor_requires_grad(third));
+    DROP(x, y, cube, first, second, third);
+}
+END_TEST
+
+START_TEST(a_recorded_gradient_of_a_leaf)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::square", x), *one = floats(FLOATS(1)), *grad;
+    uint32_t flags = DP_BACKWARD_RETAIN | DP_BACKWARD_CREATE;
+
+    ck_assert_int_eq(try_backward(y, NULL, flags), 0);
+    grad = dp_tensor_grad(x);
+    ck_assert(dp_tensor_requires_grad(grad)); /* x, its gradient and the graph are a cycle */
+    ck_assert_int_eq(dp_tensor_set_grad(ctx, x, NULL), 0);
+    backward(grad);
+    has_grad(x, FLOATS(2));
+    ck_assert_int_eq(dp_tensor_set_grad(ctx, x, NULL), 0);
+    ck_assert_int_eq(try_backward(x, one, DP_BACKWARD_CREATE), 0);
+    dp_tensor_unref(grad);
+    grad = dp_tensor_grad(x);
+    ck_assert_ptr_ne(grad, one); /* which the caller may write to */
+    DROP(x, y, one, grad);
+}
+END_TEST
+
+START_TEST(a_gradient_that_others_hold_is_copied_for_the_leaf)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *one = floats(FLOATS(1)), *grad;
+
+    ck_assert_int_eq(try_backward(x, one, 0), 0);
+    grad = dp_tensor_grad(x);
+    ck_assert_ptr_ne(grad, one);
+    ck_assert_int_eq(try_backward(x, one, 0), 0); /* added in place */
+    is_floats(grad, FLOATS(2));
+    is_floats(one, FLOATS(1));
+    DROP(x, one, grad);
+}
+END_TEST
+
+static const float ten[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+START_TEST(a_cancelled_backward_changes_no_leaf)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *w = leaf(FLOATS(4)), *s = call1("t::stops", x);
+    dp_tensor *y = call2("aten::mul.Tensor", s, w), *one = floats(1, ten);
+
+    ck_assert_int_eq(try_backward(x, one, 0), 0);
+    dp_ctx_set_cancel(ctx, &cancel);
+    dp_tensor *deeper = call1("t::through", s), *z = call2("aten::mul.Tensor", y, deeper);
+    dp_tensor *t = call1("t::stops", z);
+    refused(try_backward(t, NULL, 0), DP_ECANCELLED, "");
+    ck_assert_int_eq(runs, 0);
+    has_grad(x, FLOATS(1));
+    ck_assert_ptr_null(dp_tensor_grad(w));
+    DROP(x, w, s, y, one, deeper, z, t);
+}
+END_TEST
+
+START_TEST(an_operator_without_a_derivative)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::plain", x);
+
+    ck_assert(dp_tensor_requires_grad(y));
+    refused(try_backward(y, NULL, 0), DP_ENOTIMPL, "the derivative for 't::plain' is not impl");
+    DROP(x, y);
+}
+END_TEST
+
+/* x + x + ...: a chain of nodes, and a leaf whose buffer is summed at each of them. */
+START_TEST(a_deep_graph)
+{
+    enum { DEPTH = 2000 };
+    dp_tensor *x = leaf(FLOATS(1)), *y = dp_tensor_ref(x);
+
+    for (int i = 0; i < DEPTH; i++) {
+        dp_tensor *next = call2("aten::add.Tensor", y, x);
+        dp_tensor_unref(y);
+        y = next;
+    }
+    ck_assert_uint_eq(dp_grad_nodes(), DEPTH);
+    backward(y);
+    has_grad(x, FLOATS(DEPTH + 1));
+    DROP(x, y);
+}
+END_TEST
+
+static int record_and_walk(void)
+{
+    float one[1] = {3};
+    int64_t n = 1;
+    dp_error err = DP_ERROR_INIT;
+    dp_tensor *x = NULL, *y = NULL, *z = NULL, *s = NULL;
+    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &x, &err);
+
+    if (rc == 0)
+        rc = dp_tensor_write(x, one, &err);
+    if (rc == 0)
+        rc = dp_tensor_set_requires_grad(ctx, x, true);
+    if (rc == 0)
+        rc = try_call("t::square", &(dp_value){DP_TAG_TENSOR, 0, {.t = x}}, 1, &y);
+    if (rc == 0)
+        rc = try_call2("aten::mul.Tensor", y, x, &z);
+    if (rc == 0)
+        rc = try_call("aten::sum", &(dp_value){DP_TAG_TENSOR, 0, {.t = z}}, 1, &s);
+    if (rc == 0)
+        rc = try_backward(s, NULL, DP_BACKWARD_RETAIN);
+    if (rc == 0) {
+        has_grad(x, FLOATS(27));
+        rc = try_backward(s, NULL, 0);
+    }
+    if (rc == 0)
+        has_grad(x, FLOATS(54));
+    DROP(x, y, z, s);
+    return rc;
+}
+
+START_TEST(no_allocation_leaks)
+{
+    ck_assert_uint_gt(each_allocation(record_and_walk), 20);
+}
+END_TEST
+
+static int double_backward(void)
+{
+    float one[1] = {3};
+    int64_t n = 1;
+    dp_error err = DP_ERROR_INIT;
+    dp_tensor *x = NULL, *y = NULL, *first = NULL, *second = NULL;
+    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &x, &err);
+
+    if (rc == 0)
+        rc = dp_tensor_write(x, one, &err);
+    if (rc == 0)
+        rc = dp_tensor_set_requires_grad(ctx, x, true);
+    if (rc == 0)
+        rc = try_call("t::square", &(dp_value){DP_TAG_TENSOR, 0, {.t = x}}, 1, &y);
+    if (rc == 0)
+        rc = gradients_of(y, 1, &x, &first, DP_BACKWARD_CREATE);
+    if (rc == 0)
+        rc = gradients_of(first, 1, &x, &second, 0);
+    if (rc == 0)
+        is_floats(second, FLOATS(2));
+    DROP(x, y, first, second);
+    return rc;
+}
+
+START_TEST(no_allocation_of_a_double_backward_leaks)
+{
+    ck_assert_uint_gt(each_allocation(double_backward), 20);
+}
+END_TEST
+
+UNIT_SUITE(autograd_engine)
+{
+    tcase_add_checked_fixture(tc, graphs_setup, graphs_teardown);
+    tcase_add_test(tc, leaves_get_gradients_that_add_up);
+    tcase_add_test(tc, a_node_runs_once_after_all_its_gradients_came);
+    tcase_add_test(tc, a_gradient_is_fitted_to_its_edge);
+    tcase_add_test(tc, what_backward_refuses_to_begin_with);
+    tcase_add_test(tc, gradients_of_inputs_are_returned);
+    tcase_add_test(tc, inputs_of_nothing);
+    tcase_add_test(tc, a_graph_is_freed_unless_it_is_kept);
+    tcase_add_test(tc, derivatives_of_gradients);
+    tcase_add_test(tc, a_recorded_gradient_of_a_leaf);
+    tcase_add_test(tc, a_gradient_that_others_hold_is_copied_for_the_leaf);
+    tcase_add_test(tc, a_cancelled_backward_changes_no_leaf);
+    tcase_add_test(tc, an_operator_without_a_derivative);
+    tcase_add_test(tc, a_deep_graph);
+    tcase_add_test(tc, no_allocation_leaks);
+    tcase_add_test(tc, no_allocation_of_a_double_backward_leaks);
+}
