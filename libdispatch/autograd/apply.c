@@ -26,8 +26,7 @@ int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_de
     return dpi_call_one(ctx, "aten::zeros", args, 5, out);
 }
 
-/* *t = op(*t, args...); `args` has a gap for *t at its start. */
-static int replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor **t)
+int dpi_replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor **t)
 {
     dp_tensor *made;
 
@@ -72,7 +71,7 @@ static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tenso
                         dp_ints(g->dims + g->ndim, (size_t)g->ndim),
                         dp_int(0)};
     *out = flat;
-    rc = replace(ctx, "aten::as_strided", args, 4, out);
+    rc = dpi_replace(ctx, "aten::as_strided", args, 4, out);
     if (rc < 0)
         *out = dp_tensor_unref(*out);
     return rc;
@@ -89,20 +88,20 @@ static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometr
     *out = dp_tensor_ref(of);
     if (view->dtype != base->dtype) { /* the real view of complex numbers */
         offset = view->offset - 2 * base->offset;
-        rc = replace(ctx, "aten::view_as_real", one, 1, out);
+        rc = dpi_replace(ctx, "aten::view_as_real", one, 1, out);
     }
     if (rc == 0) {
         dp_value args[4] = {{0},
                             dp_ints(view->dims, (size_t)view->ndim),
                             dp_ints(view->dims + view->ndim, (size_t)view->ndim),
                             dp_int(offset)};
-        rc = replace(ctx, "aten::as_strided", args, 4, out);
+        rc = dpi_replace(ctx, "aten::as_strided", args, 4, out);
     }
     uint64_t flipped = view->math_bits ^ base->math_bits;
     if (rc == 0 && (flipped & DPI_BIT(Conjugate)))
-        rc = replace(ctx, "aten::_conj", one, 1, out);
+        rc = dpi_replace(ctx, "aten::_conj", one, 1, out);
     if (rc == 0 && (flipped & DPI_BIT(Negative)))
-        rc = replace(ctx, "aten::_neg_view", one, 1, out);
+        rc = dpi_replace(ctx, "aten::_neg_view", one, 1, out);
     if (rc < 0)
         *out = dp_tensor_unref(*out);
     return rc;
@@ -121,7 +120,7 @@ static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
             view->dims[d] = 1;
         }
     dp_value args[4] = {{0}, dp_ints(dims, n), dp_bool(true), {0}};
-    return n > 0 ? replace(ctx, "aten::sum.dim_IntList", args, 4, grad) : 0;
+    return n > 0 ? dpi_replace(ctx, "aten::sum.dim_IntList", args, 4, grad) : 0;
 }
 
 static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **out)

@@ -6,8 +6,7 @@
  * pass over the graph counts them before.  Gradients that meet are summed in a buffer of the run,
  * never of the node, so graphs may be walked at the same time.  Leaves get what their buffers hold
  * when everything has succeeded. */
-#include "history.h"
-#include "tensor/room.h"
+#include "engine.h"
 #include <stdlib.h>
 
 enum { FIRST_TASKS = 64 };
@@ -154,77 +153,6 @@ static uint32_t heap_pop(engine *g)
 
 /* -- gradients -- */
 
-static int replace(engine *g, const char *op, dp_value *args, size_t n, dp_tensor **t)
-{
-    dp_tensor *made;
-
-    args[0] = dp_tensor_value(*t);
-    int rc = dpi_call_one(g->ctx, op, args, n, &made);
-    if (rc < 0)
-        return rc;
-    dp_tensor_unref(*t);
-    *t = made;
-    return 0;
-}
-
-static bool is_complex(dp_dtype d)
-{
-    return d == DP_COMPLEX64 || d == DP_COMPLEX128;
-}
-
-/* Make *grad what a tensor of these sizes and this dtype can have: summed over what was broadcast,
- * real for a real tensor, cast. */
-static int fit(engine *g, int ndim, const int64_t *sizes, dp_dtype dtype, dp_tensor **grad)
-{
-    const dpi_geometry *have = dpi_geometry_of(*grad);
-    bool same = have->ndim == ndim && memcmp(have->sizes, sizes, (size_t)ndim * 8) == 0;
-    int rc = 0;
-
-    if (!same) {
-        dp_value args[2] = {{0}, dp_ints(sizes, (size_t)ndim)};
-        rc = replace(g, "aten::sum_to_size", args, 2, grad);
-    }
-    if (rc == 0 && is_complex((*grad)->dtype) && !is_complex(dtype)) {
-        dp_value one[1];
-        rc = replace(g, "aten::real", one, 1, grad);
-    }
-    if (rc == 0 && (*grad)->dtype != dtype) {
-        dp_value args[5] = {{0}, dp_int(dtype), dp_bool(false), dp_bool(false), {0}};
-        rc = replace(g, "aten::to.dtype", args, 5, grad);
-    }
-    return rc;
-}
-
-/* Fit *grad to what `e` leads to. */
-static int fit_edge(engine *g, dpi_edge e, dp_tensor **grad)
-{
-    if (e.leaf) {
-        const dp_tensor *t = e.to;
-        const dpi_geometry *to = dpi_geometry_of(t);
-        return fit(g, to->ndim, to->sizes, t->dtype, grad);
-    }
-    const dpi_node *n = e.to;
-    const dpi_node_ret *r = &n->rets[e.nr];
-    return fit(g, r->ndim, n->dims + r->sizes, r->dtype, grad);
-}
-
-/* *sum += grad, which is taken.  In place only where nobody else can see the sum. */
-static int add_up(engine *g, dp_tensor **sum, dp_tensor *grad)
-{
-    dp_value args[3] = {dp_tensor_value(*sum), dp_tensor_value(grad), dp_int(1)};
-    bool in_place = !g->create && dpi_tensor_is_only(*sum) && (*sum)->root == NULL;
-    dp_tensor *made = NULL;
-    int rc =
-        dpi_call_one(g->ctx, in_place ? "aten::add_.Tensor" : "aten::add.Tensor", args, 3, &made);
-
-    dp_tensor_unref(grad);
-    if (rc < 0)
-        return rc;
-    dp_tensor_unref(*sum);
-    *sum = made;
-    return 0;
-}
-
 /* Add `grad`, which is taken, to the buffer of what `e` leads to, and queue that. */
 static int send(engine *g, dpi_edge e, dp_tensor *grad)
 {
@@ -236,7 +164,7 @@ static int send(engine *g, dpi_edge e, dp_tensor *grad)
         return 0;
     }
     if (rc == 0)
-        rc = fit_edge(g, e, &grad);
+        rc = dpi_gradient_fit(g->ctx, e, &grad);
     if (rc < 0) {
         dp_tensor_unref(grad);
         return rc;
@@ -245,7 +173,7 @@ static int send(engine *g, dpi_edge e, dp_tensor *grad)
     if (*buffer == NULL)
         *buffer = grad;
     else
-        rc = add_up(g, buffer, grad);
+        rc = dpi_gradient_add(g->ctx, g->create, buffer, grad);
     if (rc == 0 && !e.leaf && !g->tasks[t].queued) {
         g->tasks[t].queued = true;
         rc = heap_push(g, t);
@@ -386,45 +314,6 @@ static int run_all(engine *g)
 
 /* -- roots -- */
 
-static int root_gradient(engine *g, size_t i, dp_tensor **out)
-{
-    const dp_tensor *t = g->o->tensors[i];
-    const dpi_geometry *to = dpi_geometry_of(t);
-    dp_tensor *given = g->o->gradients != NULL ? g->o->gradients[i] : NULL;
-
-    if (given == NULL) {
-        const dp_value one = dp_int(1);
-        const dp_value args[6] = {dp_ints(to->sizes, (size_t)to->ndim), one, dp_int(t->dtype), {0},
-                                  dp_int(to->storage->device),          {0}};
-        if (to->numel != 1)
-            return dp_error_set(&g->ctx->error, DP_ERUNTIME,
-                                "grad can be implicitly created only for scalar outputs, and "
-                                "tensor %zu has %lld elements",
-                                i, (long long)to->numel);
-        if (is_complex(t->dtype))
-            return dp_error_set(&g->ctx->error, DP_ERUNTIME,
-                                "grad can be implicitly created only for real scalar outputs but "
-                                "got %s",
-                                dp_dtype_name(t->dtype));
-        return dpi_call_one(g->ctx, "aten::full", args, 6, out);
-    }
-    if (!dpi_same_sizes(dpi_geometry_of(given), to))
-        return dp_error_set(&g->ctx->error, DP_ERUNTIME,
-                            "Mismatch in shape: gradient %zu has %d dimensions and %lld elements, "
-                            "its tensor %d and %lld",
-                            i, dpi_geometry_of(given)->ndim,
-                            (long long)dpi_geometry_of(given)->numel, to->ndim,
-                            (long long)to->numel);
-    if (is_complex(given->dtype) != is_complex(t->dtype))
-        return dp_error_set(
-            &g->ctx->error, DP_ERUNTIME,
-            "gradient %zu is of %s, but its tensor of %s: both must be real or both "
-            "complex",
-            i, dp_dtype_name(given->dtype), dp_dtype_name(t->dtype));
-    *out = dp_tensor_ref(given);
-    return 0;
-}
-
 static int add_roots(engine *g)
 {
     int rc = 0;
@@ -444,7 +333,7 @@ static int add_roots(engine *g)
                                   i);
             else if (pass == 0)
                 rc = task_at(g, e, &t);
-            else if ((rc = root_gradient(g, i, &grad)) == 0)
+            else if ((rc = dpi_gradient_of_root(g->ctx, g->o, i, &grad)) == 0)
                 rc = send(g, e, grad);
             dpi_edge_unref(e);
         }
@@ -455,40 +344,6 @@ static int add_roots(engine *g)
 }
 
 /* -- leaves -- */
-
-/* A gradient that a leaf may keep: nobody else's, and laid out as the leaf is. */
-static int own_gradient(engine *g, const dp_tensor *leaf, dp_tensor **grad)
-{
-    const dpi_geometry *a = dpi_geometry_of(leaf), *b = dpi_geometry_of(*grad);
-    bool laid_out = a->dense ? dpi_same_strides(a, b) : b->contiguous;
-    dp_value args[2] = {{0}, {0}};
-
-    if (laid_out && dpi_tensor_is_only(*grad) && (*grad)->root == NULL && dpi_math_bits(*grad) == 0)
-        return 0;
-    return replace(g, "aten::clone", args, 2, grad);
-}
-
-static int accumulate(engine *g, dp_tensor *leaf, dp_tensor **grad)
-{
-    dp_tensor *have = dp_tensor_grad(leaf);
-    int rc;
-
-    if (have == NULL) {
-        rc = dp_tensor_set_grad(g->ctx, leaf, *grad);
-        *grad = dp_tensor_unref(*grad);
-        return rc;
-    }
-    dp_value args[3] = {dp_tensor_value(have), dp_tensor_value(*grad), dp_int(1)};
-    dp_tensor *sum;
-    rc = dpi_call_one(g->ctx, g->create ? "aten::add.Tensor" : "aten::add_.Tensor", args, 3, &sum);
-    if (rc == 0 && g->create)
-        rc = dp_tensor_set_grad(g->ctx, leaf, sum);
-    if (rc == 0)
-        dp_tensor_unref(sum);
-    dp_tensor_unref(have);
-    *grad = dp_tensor_unref(*grad);
-    return rc;
-}
 
 /* Give the leaves their gradients, when everything that can fail has succeeded. */
 static int commit(engine *g)
@@ -501,13 +356,13 @@ static int commit(engine *g)
             if (dpi_meta_make(g->tasks[i].at.to) == NULL)
                 rc = no_memory(g);
             if (rc == 0)
-                rc = own_gradient(g, g->tasks[i].at.to, grad);
+                rc = dpi_leaf_own(g->ctx, g->tasks[i].at.to, grad);
         }
     }
     for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++) {
         dp_tensor **grad = &g->grads[g->tasks[i].first];
         if (g->tasks[i].at.leaf && *grad != NULL)
-            rc = accumulate(g, g->tasks[i].at.to, grad);
+            rc = dpi_leaf_add(g->ctx, g->create, g->tasks[i].at.to, grad);
     }
     return rc;
 }

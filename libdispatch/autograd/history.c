@@ -257,8 +257,7 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
     return 0;
 }
 
-/* Return the edge that t's own word holds, with a reference.  The history of t's base is not used. */
-static dpi_edge own_edge(const dp_tensor *t)
+dpi_edge dpi_edge_recorded(const dp_tensor *t)
 {
     dpi_edge e = {0};
 
@@ -279,7 +278,7 @@ static dpi_edge own_edge(const dp_tensor *t)
 
 bool dpi_needs_grad(const dp_tensor *t)
 {
-    dpi_edge e = own_edge(t);
+    dpi_edge e = dpi_edge_recorded(t);
     bool needs = e.to != NULL;
 
     dpi_edge_unref(e);
@@ -288,31 +287,11 @@ bool dpi_needs_grad(const dp_tensor *t)
 
 bool dpi_is_grad_leaf(const dp_tensor *t)
 {
-    dpi_edge e = own_edge(t);
+    dpi_edge e = dpi_edge_recorded(t);
     bool leaf = e.leaf;
 
     dpi_edge_unref(e);
     return leaf;
-}
-
-int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
-{
-    *out = own_edge(t);
-    if (t->root == NULL || (uint32_t)dpi_version_of(t) == t->view_version ||
-        (out->to == NULL && !dpi_needs_grad(t->root)))
-        return 0;
-    dpi_edge_unref(*out);
-    *out = (dpi_edge){0};
-    dpi_node *n;
-    int rc = dpi_view_history(ctx, t, &n);
-    if (rc < 0 || n == NULL)
-        return rc;
-    rc = dpi_history_set(ctx, mutable(t), n, 0);
-    if (rc == 0)
-        *out = (dpi_edge){n, 0, false};
-    else
-        dpi_node_unref(n);
-    return rc;
 }
 
 /* -- what embedders ask -- */
@@ -324,7 +303,7 @@ bool dp_tensor_requires_grad(const dp_tensor *t)
 
 bool dp_tensor_is_leaf(const dp_tensor *t)
 {
-    dpi_edge e = own_edge(t);
+    dpi_edge e = dpi_edge_recorded(t);
     bool leaf = e.to == NULL || e.leaf;
 
     dpi_edge_unref(e);
@@ -334,7 +313,7 @@ bool dp_tensor_is_leaf(const dp_tensor *t)
 
 const char *dp_tensor_grad_fn(const dp_tensor *t)
 {
-    dpi_edge e = own_edge(t);
+    dpi_edge e = dpi_edge_recorded(t);
     const dpi_node *n = e.leaf ? NULL : e.to;
     const char *name = n == NULL ? NULL : n->op != NULL ? n->op->name : "as_strided";
 

@@ -105,10 +105,9 @@ dpi_edge dpi_edge_ref(dpi_edge e);
 void dpi_edge_unref(dpi_edge e);
 uint32_t dpi_edge_topo(dpi_edge e);
 
-/* Get the edge to which t's gradient goes, with a reference; {NULL}: t needs none.  A view whose
- * base was written since gets new history first, which may fail as in-place use of the view would:
- * DP_ERUNTIME. */
-int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
+/* Get the edge that t's history word has, with a reference; {NULL}: t has no history.  The edge of a
+ * view is out of date if its base was written since (dpi_edge_of). */
+dpi_edge dpi_edge_recorded(const dp_tensor *t);
 /* Does t require a gradient, or was t, or t's base, computed from a tensor that does? */
 bool dpi_needs_grad(const dp_tensor *t);
 /* Is t a leaf that requires a gradient? */
@@ -121,12 +120,14 @@ const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
 
 /* -- view.c -- */
 
+/* Get the edge to which t's gradient goes, with a reference; {NULL}: t needs none.  A view whose
+ * base was written since gets new history first, which may fail as in-place use of the view would:
+ * DP_ERUNTIME. */
+int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
 /* An operator that recorded `n` wrote return `nr`, the tensor t. */
 int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge);
 /* t is about to be written while gradients are recorded.  DP_ERUNTIME: it may not be. */
 int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t);
-/* New history for view t, whose base was written: *out, owned. */
-int dpi_view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out);
 
 /* -- apply.c: run one node -- */
 
@@ -138,6 +139,8 @@ typedef struct dpi_applied {
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
 /* Call an operator with one tensor return. */
 int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out);
+/* Replace *t by what operator `op` returns for *t and the arguments from args[1]; args[0] is set. */
+int dpi_replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor **t);
 /* A tensor of zeros. */
 int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_device device,
               dp_tensor **out);

@@ -105,7 +105,8 @@ static int fail_creation(dp_ctx *ctx, const char *op, const dp_tensor *t, const 
     return dp_error_set(&ctx->error, DP_ERUNTIME, "%s: a view %s", op, text);
 }
 
-int dpi_view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
+/* Make history for view t, whose base was written: *out, owned; NULL: the base needs no gradient. */
+static int view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
 {
     dpi_edge of_base;
 
@@ -122,6 +123,26 @@ int dpi_view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
         set_edge(*out, 0, of_base);
     else
         dpi_edge_unref(of_base);
+    return rc;
+}
+
+int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
+{
+    *out = dpi_edge_recorded(t);
+    if (t->root == NULL || (uint32_t)dpi_version_of(t) == t->view_version ||
+        (out->to == NULL && !dpi_needs_grad(t->root)))
+        return 0;
+    dpi_edge_unref(*out);
+    *out = (dpi_edge){0};
+    dpi_node *n;
+    int rc = view_history(ctx, t, &n);
+    if (rc < 0 || n == NULL)
+        return rc;
+    rc = dpi_history_set(ctx, (dp_tensor *)(uintptr_t)t, n, 0); /* only its history changes */
+    if (rc == 0)
+        *out = (dpi_edge){n, 0, false};
+    else
+        dpi_node_unref(n);
     return rc;
 }
 

@@ -30,6 +30,8 @@ ROOMS = {
                                   DISPATCH + "registry", DISPATCH + "schema"), ()),
     "libdispatch/program": ((PUBLIC, BASE, TENSOR, DISPATCH + "registry", DISPATCH + "call",
                              DISPATCH + "schema"), ()),
+    "libdispatch/autograd": ((PUBLIC, BASE, TENSOR, DISPATCH + "registry", DISPATCH + "call",
+                              DISPATCH + "schema", DISPATCH + "plugin", "libdispatch/program"), ()),
     "daemon/daemon.h": ((PUBLIC,), ()),
     "daemon/json": ((PUBLIC, "daemon/daemon.h"), ("cjson/cJSON.h",)),
     "daemon/request.h": ((PUBLIC, "daemon/daemon.h", "daemon/json"), ()),
