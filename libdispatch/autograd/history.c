@@ -296,9 +296,19 @@ bool dpi_is_grad_leaf(const dp_tensor *t)
 
 /* -- what embedders ask -- */
 
+/* Is t a view whose base was written since t's history was recorded? */
+static bool is_outdated(const dp_tensor *t)
+{
+    return t->root != NULL && (uint32_t)dpi_version_of(t) != t->view_version;
+}
+
 bool dp_tensor_requires_grad(const dp_tensor *t)
 {
-    return dpi_needs_grad(t);
+    dpi_edge e = dpi_edge_recorded(t);
+    bool recorded = e.to != NULL;
+
+    dpi_edge_unref(e);
+    return recorded || (is_outdated(t) && dpi_needs_grad(t->root));
 }
 
 bool dp_tensor_is_leaf(const dp_tensor *t)
@@ -307,8 +317,7 @@ bool dp_tensor_is_leaf(const dp_tensor *t)
     bool leaf = e.to == NULL || e.leaf;
 
     dpi_edge_unref(e);
-    return leaf && (t->root == NULL || (uint32_t)dpi_version_of(t) == t->view_version ||
-                    !dpi_needs_grad(t->root));
+    return leaf && !(is_outdated(t) && dpi_needs_grad(t->root));
 }
 
 const char *dp_tensor_grad_fn(const dp_tensor *t)
