@@ -1,5 +1,5 @@
-/* apply.c -- run one node of a graph: from the gradients of what its operator returned to those of
- * its arguments. */
+/* apply.c -- run one node of a graph: compute the gradients of an operator's arguments from the
+ * gradients of its returns. */
 #include "dispatch/call/values.h"
 #include "history.h"
 #include "tensor/room.h"
@@ -52,7 +52,7 @@ static int copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from)
 
 /* -- views of a base -- */
 
-/* Zeros with the sizes and strides of `g`. */
+/* Make a tensor of zeros with the sizes and strides of `g`: *out, owned. */
 static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tensor **out)
 {
     int64_t elements = 1;
@@ -77,7 +77,8 @@ static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tenso
     return rc;
 }
 
-/* The view that `view` is of `base`, of a tensor with the geometry of `base`. */
+/* Make of tensor `of`, which has the geometry of `base`, the view that has the geometry `view`:
+ * *out, owned. */
 static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometry_copy *view,
                    dp_tensor *of, dp_tensor **out)
 {
@@ -107,8 +108,8 @@ static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometr
     return rc;
 }
 
-/* Several elements of a view may be one element of its base (expand): sum their gradients, and
- * leave one of them in *view. */
+/* Several elements of a view may be one element of its base (expand).  Replace *grad by the sum of
+ * their gradients, and set each such dimension of *view to size 1. */
 static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
 {
     int64_t dims[DP_DIM_MAX];
@@ -123,6 +124,8 @@ static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
     return n > 0 ? dpi_replace(ctx, "aten::sum.dim_IntList", args, 4, grad) : 0;
 }
 
+/* Compute the gradient of a base from the gradient of its view: zeros, with `grad` where the view
+ * is (AsStridedBackward). */
 static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **out)
 {
     size_t bytes = sizeof(*n->view) + 2 * (size_t)n->view->ndim * sizeof(int64_t);
@@ -146,8 +149,8 @@ static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **
     return rc;
 }
 
-/* CopySlices: what the operator wrote has the gradient that its own node computes, the rest of the
- * base has the gradient as it came. */
+/* Compute the gradient of a base that was written through a view (CopySlices): elements of the view
+ * get the gradient that the writing operator's own node computes, all others keep theirs. */
 static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *out)
 {
     dpi_node *inner = n->inner;
@@ -211,8 +214,8 @@ static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_
                         (unsigned long long)s->expected);
 }
 
-/* The tensor that was saved.  Where backward records, it has the history that it had: `edge` of an
- * argument, return `nr` of `n` itself. */
+/* Make the tensor that `s` describes: *out, owned; NULL: none was saved.  `create`: it also gets
+ * the history that it had when it was saved, which `edge` leads to. */
 static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
                   const dpi_edge *edge, bool create, dp_tensor **out)
 {
@@ -237,6 +240,7 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
     return rc;
 }
 
+/* Read the saved input `input` of the formula: *out; tensors in it are owned by the caller. */
 static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_value *out)
 {
     const dpi_slot *s = &n->slots[input];
@@ -268,7 +272,8 @@ static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_v
     return rc;
 }
 
-/* The gradient of return `nr`: as it came, else None or zeros. */
+/* Get the gradient of return `nr`: *out, owned.  An undefined one is NULL if the input is
+ * `optional`, else zeros. */
 static int read_grad(dp_ctx *ctx, const dpi_node *n, uint32_t nr, bool optional,
                      dp_tensor *const *grads, dp_tensor **out)
 {
@@ -306,6 +311,7 @@ static int read_grads(dp_ctx *ctx, const dpi_node *n, const dpi_source *from,
     return rc;
 }
 
+/* Is the gradient of a tensor in argument `arg` wanted? */
 static bool is_wanted(const dpi_node *n, const dpi_applied *out, uint32_t arg)
 {
     for (uint32_t i = n->arg_edges[arg]; i < n->arg_edges[arg + 1]; i++)
@@ -340,7 +346,8 @@ static void release_inputs(const dpi_formula *f, dp_value *inputs)
             dp_values_release(&inputs[i], 1);
 }
 
-/* Outputs of the formula become gradients of edges; those that nobody wants are released. */
+/* Make the outputs of the formula the gradients of the edges, and release those that are not
+ * wanted. */
 static void give_outputs(const dpi_node *n, dp_value *outputs, dpi_applied *out)
 {
     for (uint32_t i = 0; i < n->formula->n_outputs; i++) {

@@ -1,23 +1,23 @@
-/* engine.c -- backward: walk a graph from what is differentiated to its leaves
+/* engine.c -- backward: walk a graph from the differentiated tensors to its leaves
  * (torch/csrc/autograd/engine.cpp).
  *
- * Nodes run in the order of (topo, created), largest first: a node's topo is larger than that of
- * each node that its edges lead to, so all gradients of a node are there when its turn comes, and no
- * pass over the graph counts them before.  Gradients that meet are summed in a buffer of the run,
- * never of the node, so graphs may be walked at the same time.  Leaves get what their buffers hold
- * when everything has succeeded. */
+ * Nodes run in the order of (topo, created), largest first.  A node's topo is larger than the
+ * topo of each node that its edges lead to, so all gradients of a node have arrived before it
+ * runs, and no earlier pass has to count them.  Gradients that reach the same return are summed
+ * in a buffer of the run, never of the node, so threads can walk one graph at the same
+ * time.  Leaves get their gradients after the last node has run. */
 #include "engine.h"
 #include <stdlib.h>
 
 enum { FIRST_TASKS = 64 };
 
-/* A node or a leaf that some gradient reached, or that leads to an input. */
+/* A node or a leaf that a gradient has reached or, with inputs, may reach. */
 typedef struct task {
     dpi_edge at;    /* nr is 0; holds a reference */
     uint32_t first; /* index of its first gradient in engine.grads */
-    uint32_t n;     /* its returns */
+    uint32_t n;     /* number of its returns; a leaf has one */
     bool queued;
-    bool needed; /* with inputs: it is one, or leads to one */
+    bool needed; /* with inputs: an input, or a node that leads to one */
 } task;
 
 typedef struct engine {
@@ -25,15 +25,15 @@ typedef struct engine {
     const dp_backward_options *o;
     task *tasks;
     uint32_t n_tasks, cap_tasks;
-    dp_tensor **grads; /* of all tasks */
+    dp_tensor **grads; /* [n_grads] summed gradients of all tasks; NULL: none yet */
     uint32_t n_grads, cap_grads;
-    uint32_t
-        *index; /* [mask + 1] hash table of tasks by what they are at; 0: free, else 1 + task */
+    /* [mask + 1] hash table of tasks by address of node or leaf; 0: free, else task + 1 */
+    uint32_t *index;
     uint32_t mask;
     uint32_t *heap; /* [n_heap] tasks */
     uint32_t n_heap, cap_heap;
-    uint32_t *input_tasks, *input_nrs; /* [n_inputs] where an input's gradient arrives */
-    dp_tensor **captured;              /* [n_inputs] */
+    uint32_t *input_tasks, *input_nrs; /* [n_inputs] task and return of each input */
+    dp_tensor **captured;              /* [n_inputs] gradients of inputs; owned */
     bool create;
 } engine;
 
@@ -89,7 +89,7 @@ static int index_grow(engine *g)
     return 0;
 }
 
-/* The task at what `e` leads to, made if there is none: *out. */
+/* Find the task of the node or leaf that `e` leads to, or add one: *out. */
 static int task_at(engine *g, dpi_edge e, uint32_t *out)
 {
     int rc = g->index == NULL || 2 * g->n_tasks >= g->mask ? index_grow(g) : 0;
@@ -153,7 +153,7 @@ static uint32_t heap_pop(engine *g)
 
 /* -- gradients -- */
 
-/* Add `grad`, which is taken, to the buffer of what `e` leads to, and queue that. */
+/* Add `grad`, which is taken, to the buffer that `e` leads to, and queue the task of its node. */
 static int send(engine *g, dpi_edge e, dp_tensor *grad)
 {
     uint32_t t;
@@ -181,7 +181,7 @@ static int send(engine *g, dpi_edge e, dp_tensor *grad)
     return rc;
 }
 
-/* -- what is wanted -- */
+/* -- which tasks lead to an input -- */
 
 typedef struct ranked {
     uint32_t topo, task;
@@ -194,7 +194,7 @@ static int by_topo(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Add a task for everything that the tasks lead to. */
+/* Add a task for each node and leaf that can be reached from the tasks. */
 static int reach_all(engine *g)
 {
     for (uint32_t i = 0; i < g->n_tasks; i++) {
@@ -211,7 +211,7 @@ static int reach_all(engine *g)
     return 0;
 }
 
-/* Mark the tasks that lead to an input, and note where each input's gradient arrives. */
+/* Mark the tasks that lead to an input, and find the task and return of each input. */
 static int find_needed(engine *g)
 {
     size_t n_inputs = g->o->n_inputs;
@@ -252,6 +252,7 @@ static int find_needed(engine *g)
 
 /* -- running -- */
 
+/* Keep the gradients in the buffers of task `t` that belong to inputs. */
 static void capture(engine *g, uint32_t t)
 {
     for (size_t i = 0; i < g->o->n_inputs; i++)
@@ -259,6 +260,7 @@ static void capture(engine *g, uint32_t t)
             g->captured[i] = dp_tensor_ref(g->grads[g->tasks[t].first + g->input_nrs[i]]);
 }
 
+/* Does backward need a gradient along `e`? */
 static bool is_wanted(engine *g, dpi_edge e)
 {
     if (e.to == NULL)
@@ -318,7 +320,7 @@ static int add_roots(engine *g)
 {
     int rc = 0;
 
-    /* with inputs, what leads to them must be known before a gradient is sent */
+    /* Pass 0, with inputs only: find the tasks that lead to an input, before gradients are sent. */
     for (int pass = g->o->n_inputs > 0 ? 0 : 1; pass < 2 && rc == 0; pass++) {
         for (size_t i = 0; i < g->o->n && rc == 0; i++) {
             dpi_edge e;
@@ -345,7 +347,7 @@ static int add_roots(engine *g)
 
 /* -- leaves -- */
 
-/* Give the leaves their gradients, when everything that can fail has succeeded. */
+/* Give the leaves their gradients.  Memory is allocated before the first leaf changes. */
 static int commit(engine *g)
 {
     int rc = 0;

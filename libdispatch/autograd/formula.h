@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Where an input of a formula comes from. */
+/* The source of one input of a formula. */
 typedef struct dpi_source {
     enum {
         DPI_FROM_GRAD,      /* gradient of return `index` */
@@ -16,12 +16,12 @@ typedef struct dpi_source {
         DPI_FROM_NEED,      /* is the gradient of argument `index` wanted? */
         DPI_FROM_CREATE,    /* does backward record, too? */
         DPI_FROM_ARG_FIELD, /* `field` of argument `index` */
-        DPI_FROM_RET_FIELD
+        DPI_FROM_RET_FIELD  /* `field` of return `index` */
     } kind;
     uint16_t index;
     uint16_t field;
-    bool optional; /* GRAD: undefined is None, else a tensor of zeros */
-    bool list;     /* GRAD: of a return that is a list */
+    bool optional; /* GRAD: an undefined gradient is None; without: a tensor of zeros */
+    bool list;     /* GRAD: the return is a list, and so is its gradient */
 } dpi_source;
 
 typedef struct dpi_formula {
@@ -29,13 +29,13 @@ typedef struct dpi_formula {
     dp_program *program;
     uint32_t n_inputs, n_outputs;
     dpi_source *inputs;      /* [n_inputs] */
-    uint16_t *output_args;   /* [n_outputs] the argument whose gradient output i is */
+    uint16_t *output_args;   /* [n_outputs] index of the argument whose gradient the output is */
     uint64_t missing;        /* bit i: the gradient of argument i is not implemented */
     uint64_t differentiable; /* bit r: return r gets history */
-    uint64_t clone;          /* bit i: argument i is overwritten, and its old value is needed */
+    uint64_t clone;          /* bit i: argument i is cloned before the operator overwrites it */
 } dpi_formula;
 
-/* The compiled formula of entry `e`: *out, with a reference; NULL: the operator has none.
+/* Get the compiled formula of entry `e`: *out, with a reference; NULL: the operator has none.
  * DP_EPLUGIN: the text is wrong, which the message says with the formula's file and line. */
 int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
 dpi_formula *dpi_formula_ref(dpi_formula *f);

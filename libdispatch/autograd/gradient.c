@@ -1,6 +1,6 @@
-/* gradient.c -- make the gradients that backward starts from, fit a gradient to what it belongs to, and
- * sum the gradients that reach one tensor (torch/csrc/autograd/engine.cpp: validate_outputs,
- * input_buffer.cpp). */
+/* gradient.c -- make the gradients that backward starts from, fit a gradient to what it belongs
+ * to, and sum the gradients that reach one tensor (torch/csrc/autograd/engine.cpp:
+ * validate_outputs, input_buffer.cpp). */
 #include "engine.h"
 
 /* Replace *grad by a gradient of these sizes and this dtype. */

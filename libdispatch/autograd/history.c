@@ -99,8 +99,9 @@ void dpi_node_release(dpi_node *n)
         dpi_node_release(n->inner);
 }
 
-/* Nodes of this thread without references.  Freeing one may drop the last reference to others, and
- * chains of them may be long: they go on the list of the call that is under way. */
+/* List of this thread's nodes without references.  node_free() may drop the last reference to
+ * further nodes; the dpi_node_unref() that runs frees these too, so long chains need no
+ * recursion. */
 static _Thread_local dpi_node *dead;
 static _Thread_local bool freeing;
 
@@ -162,7 +163,7 @@ uint32_t dpi_edge_topo(dpi_edge e)
     return e.to == NULL || e.leaf ? 0 : ((const dpi_node *)e.to)->topo;
 }
 
-/* -- the word -- */
+/* -- the history word -- */
 
 /* Lock t's word and return it without the lock's bit. */
 static uintptr_t word_lock(dp_tensor *t)
@@ -188,6 +189,7 @@ static dpi_meta *meta_of(uintptr_t w)
     return w & META ? POINTER(w) : NULL;
 }
 
+/* Release the node or dpi_meta of a tensor that has ended. */
 static void word_end(uintptr_t w)
 {
     dpi_meta *m = meta_of(w);
@@ -208,7 +210,7 @@ __attribute__((constructor)) static void listen(void)
 
 static dp_tensor *mutable(const dp_tensor *t)
 {
-    return (dp_tensor *)(uintptr_t)t; /* its word changes, the tensor does not */
+    return (dp_tensor *)(uintptr_t)t; /* only its history word changes */
 }
 
 dpi_meta *dpi_meta_make(dp_tensor *t)
@@ -245,7 +247,7 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
         previous = m->node;
         m->node = dpi_node_ref(n);
         m->nr = nr;
-        m->requires_grad = false; /* no leaf any more */
+        m->requires_grad = false; /* t is no longer a leaf */
     } else {
         previous = POINTER(w);
         w = (uintptr_t)dpi_node_ref(n) | (uintptr_t)nr << NR_SHIFT;
@@ -294,7 +296,7 @@ bool dpi_is_grad_leaf(const dp_tensor *t)
     return leaf;
 }
 
-/* -- what embedders ask -- */
+/* -- functions for embedders -- */
 
 /* Is t a view whose base was written since t's history was recorded? */
 static bool is_outdated(const dp_tensor *t)

@@ -1,10 +1,10 @@
-/* history.h -- internal declarations of libdispatch/autograd: what a tensor remembers of how it was
- * computed, and the nodes of the graph that backward walks.
+/* history.h -- internal declarations of libdispatch/autograd: the history of a tensor, and the
+ * nodes of the graph that backward walks (torch/csrc/autograd/{variable,function}.h).
  *
- * A tensor's `history` word is 0, or refers to the node that computed the tensor, or to a dpi_meta:
- * of leaves that require a gradient, and of tensors that keep theirs.  A node has edges to what the
- * tensors among the operator's arguments remembered; nothing points from a node to the tensors that
- * it made, so tensors and nodes form no cycle.  (torch/csrc/autograd/{variable,function}.h) */
+ * A tensor's `history` word is 0, or points to the node of the operator that computed the
+ * tensor, or to a dpi_meta: of leaves that require a gradient, and of tensors that have one.  An
+ * edge of a node leads to the node or leaf of one tensor among the operator's arguments.  Nodes
+ * do not point to the tensors that their operator returned, so tensors and nodes form no cycle. */
 #ifndef DPI_HISTORY_H
 #define DPI_HISTORY_H
 
@@ -17,10 +17,10 @@
 
 typedef struct dpi_node dpi_node;
 
-/* Where a gradient goes: to return `nr` of a node, or into a leaf.  Holds a reference to `to`. */
+/* The destination of a gradient: return `nr` of a node, or a leaf.  Holds a reference to `to`. */
 typedef struct dpi_edge {
     void *to;    /* a dpi_node, or with `leaf` a dp_tensor; NULL: no gradient is wanted */
-    uint32_t nr; /* which of the node's returns, lists counted item by item */
+    uint32_t nr; /* index of the node's return, lists counted item by item */
     bool leaf;
 } dpi_edge;
 
@@ -33,7 +33,7 @@ typedef struct dpi_node_ret {
     bool defined;   /* the return was a tensor */
 } dpi_node_ret;
 
-/* One input of a formula, as it was when the operator was called. */
+/* One input of a formula, saved when the operator was called. */
 typedef struct dpi_slot {
     enum { DPI_SLOT_NONE, DPI_SLOT_VALUE, DPI_SLOT_TENSOR, DPI_SLOT_TENSORS } kind;
     uint32_t n; /* TENSORS: length of `list` */
@@ -47,7 +47,7 @@ typedef struct dpi_slot {
 typedef enum {
     DPI_NODE_FORMULA, /* runs its formula */
     DPI_NODE_MISSING, /* fails: the operator has no formula */
-    DPI_NODE_STRIDED, /* of a view whose base was written: gives the base's gradient */
+    DPI_NODE_STRIDED, /* of a view whose base was written: computes the base's gradient */
     DPI_NODE_SLICES   /* of a base that was written through a view (CopySlices) */
 } dpi_node_kind;
 
@@ -55,35 +55,36 @@ struct dpi_node {
     atomic_uint refs;
     dpi_node_kind kind;
     uint32_t topo;    /* 1 + the largest topo of the nodes that the edges lead to */
-    uint64_t created; /* counts up in the process */
+    uint64_t created; /* serial number in the process */
     const dp_op *op;  /* the operator that was called, for errors */
     dpi_formula *formula;
     dpi_node *inner;                /* SLICES: the node of the operator that wrote; owned */
     uint32_t inner_ret, inner_edge; /* return and edge of `inner` that are the written view */
     struct dpi_geometry_copy *base, *view; /* STRIDED, SLICES; owned */
     dp_account *account;                   /* charged for the node; may be NULL */
-    size_t bytes;                          /* of the block */
-    bool released;                         /* its saved tensors are gone */
+    size_t bytes;                          /* size of the node's block */
+    bool released;                         /* its saved tensors were released */
     uint32_t n_edges, n_rets, n_slots, n_args;
     dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
     dpi_node_ret *rets;  /* [n_rets] */
     dpi_slot *slots;     /* [n_slots] inputs of the formula; those not saved are NONE */
     uint32_t *arg_edges; /* [n_args + 1] index in edges of the first tensor of each argument */
     int64_t *dims;       /* sizes of all returns */
-    dpi_node *next_dead;
+    dpi_node *next_dead; /* links nodes that are to be freed */
 };
 
 /* Sizes, strides and offset of a tensor, without its storage. */
 typedef struct dpi_geometry_copy {
     dp_dtype dtype;
     dp_device device;
-    uint64_t math_bits; /* DPI_MATH_BITS that the tensor has */
+    uint64_t math_bits; /* dpi_math_bits() of the tensor */
     int32_t ndim;
     int64_t offset;
     int64_t dims[]; /* [2 * ndim] sizes, then strides */
 } dpi_geometry_copy;
 dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t); /* owned; NULL: no memory */
 
+/* History of a leaf, of a tensor that has a gradient, and of returns numbered over 15. */
 typedef struct dpi_meta {
     dpi_node *node; /* NULL: a leaf */
     uint32_t nr;
@@ -91,22 +92,22 @@ typedef struct dpi_meta {
     dp_tensor *grad; /* owned; the gradient, or NULL */
 } dpi_meta;
 
-/* Make a node of one block.  `dims`: sizes of all returns together.  DP_ERESOURCE: no memory, or
- * over the account's limit for history. */
+/* Make a node, one block of memory.  `n_dims`: number of sizes of all returns
+ * together.  DP_ERESOURCE: no memory, or over the account's limit for history. */
 int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                  uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
                  dpi_node **out);
 dpi_node *dpi_node_ref(dpi_node *n);
 void dpi_node_unref(dpi_node *n);   /* NULL is fine.  Never recursive. */
-void dpi_node_release(dpi_node *n); /* release the saved values: backward has used them */
+void dpi_node_release(dpi_node *n); /* release the saved tensors after backward has used them */
 void dpi_slot_clear(dpi_slot *s);
 
 dpi_edge dpi_edge_ref(dpi_edge e);
 void dpi_edge_unref(dpi_edge e);
 uint32_t dpi_edge_topo(dpi_edge e);
 
-/* Get the edge that t's history word has, with a reference; {NULL}: t has no history.  The edge of a
- * view is out of date if its base was written since (dpi_edge_of). */
+/* Get the edge that t's history word has, with a reference; {NULL}: t has no history.  The edge
+ * of a view is out of date if its base was written since (dpi_edge_of). */
 dpi_edge dpi_edge_recorded(const dp_tensor *t);
 /* Does t require a gradient, or was t, or t's base, computed from a tensor that does? */
 bool dpi_needs_grad(const dp_tensor *t);
@@ -124,9 +125,10 @@ const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
  * base was written since gets new history first, which may fail as in-place use of the view would:
  * DP_ERUNTIME. */
 int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
-/* An operator that recorded `n` wrote return `nr`, the tensor t. */
+/* Set the history of t, return `nr` of `n`, whose operator wrote t in place; `edge`: n's edge of
+ * t.  If t is a view, its base gets a node of kind SLICES. */
 int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge);
-/* t is about to be written while gradients are recorded.  DP_ERUNTIME: it may not be. */
+/* Check that operator `op` may write t in place while it is recorded.  DP_ERUNTIME: it may not. */
 int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t);
 
 /* -- apply.c: run one node -- */
@@ -136,12 +138,14 @@ typedef struct dpi_applied {
     const bool *wanted; /* [n_edges] */
     bool create_graph;
 } dpi_applied;
+/* Compute the gradients of n's wanted edges from `grads` of its returns, which are borrowed. */
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
-/* Call an operator with one tensor return. */
+/* Call an operator that returns one tensor: *out, owned. */
 int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out);
-/* Replace *t by what operator `op` returns for *t and the arguments from args[1]; args[0] is set. */
+/* Replace *t by what operator `op` returns for *t and the arguments from args[1]; args[0] is
+ * set. */
 int dpi_replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor **t);
-/* A tensor of zeros. */
+/* Make a tensor of zeros: *out, owned. */
 int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_device device,
               dp_tensor **out);
 

@@ -1,8 +1,8 @@
 /* leaf.c -- give a leaf the gradient that backward computed for it
  * (torch/csrc/autograd/functions/accumulate_grad.h).
  *
- * A leaf takes over a gradient that nothing else refers to and that has the leaf's strides; it gets a
- * clone of any other. */
+ * A leaf takes over a gradient that nothing else refers to and that has the leaf's strides; it
+ * gets a clone of any other. */
 #include "engine.h"
 
 int dpi_leaf_own(dp_ctx *ctx, const dp_tensor *leaf, dp_tensor **grad)

@@ -1,9 +1,9 @@
-/* record.c -- record what an operator computes: the kernel behind every key of autograd
+/* record.c -- record the call of an operator as a node: the kernel behind every key of autograd
  * (torch/csrc/autograd/VariableTypeUtils.h).
  *
- * Inputs that the formula needs are saved before the operator runs, with the versions that they
- * have then; results afterwards.  The operator runs below the keys of autograd, so what an explicit
- * composite calls is not recorded a second time. */
+ * Arguments that the formula reads are saved before the operator runs, with the versions that
+ * they have then; returns are saved afterwards.  The operator runs with the keys of autograd
+ * excluded, so the calls that an explicit composite kernel makes are not recorded a second time. */
 #include "base/account.h"
 #include "dispatch/call/enter.h"
 #include "dispatch/plugin/plugins.h"
@@ -20,11 +20,11 @@ typedef struct record {
     dpi_edge *edges;
     uint32_t *arg_edges; /* [n_args + 1] */
     dpi_slot *slots;
-    bool needed;      /* some edge leads somewhere */
-    dp_tensor *clone; /* of the argument that is overwritten, where the formula needs it */
+    bool needed;      /* some edge leads to a node or a leaf */
+    dp_tensor *clone; /* copy of the argument that is overwritten, if the formula reads it; owned */
 } record;
 
-/* -- what there is -- */
+/* -- edges -- */
 
 static uint32_t tensors_of(const dp_value *v, dp_tensor *const **list)
 {
@@ -63,7 +63,7 @@ static int find_edges(record *r)
     return 0;
 }
 
-/* Does the call write to a tensor that it may not write to while gradients are recorded? */
+/* Check that the call may write the tensors that it writes.  DP_ERUNTIME: it may not. */
 static int check_written(const record *r)
 {
     dp_tensor *const *list;
@@ -118,7 +118,7 @@ static int save_field(dp_ctx *ctx, uint16_t field, const dp_value *v, dpi_slot *
     return rc;
 }
 
-/* A formula of an in-place operator needs argument `i` as it was: clone it. */
+/* Clone argument `i`, which the operator overwrites and the formula reads. */
 static int clone_argument(record *r, uint32_t i)
 {
     const dp_value args[2] = {r->call->args[i], {0}};
@@ -154,7 +154,7 @@ static int save_arguments(record *r)
     return rc;
 }
 
-/* Return `i` of the call: what the kernel gave, or the argument that it wrote. */
+/* Get return `i` of the call: the kernel's, or the argument that it wrote. */
 static const dp_value *return_of(const record *r, uint32_t i)
 {
     int alias = r->e->schema->ret_alias[i];
@@ -235,8 +235,8 @@ static void fill_node(record *r, dpi_node *node)
     }
 }
 
-/* A kernel returned an argument that its schema does not mark: history goes to an alias, not to
- * the argument. */
+/* Replace *t by an alias if a kernel returned an argument as a new tensor, so that the argument
+ * does not get the return's history. */
 static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
 {
     dp_tensor *alias;

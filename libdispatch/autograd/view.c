@@ -1,6 +1,8 @@
-/* view.c -- views and in-place operations: a base that is written through a view gets history that
- * knows the view (CopySlices), and views of a base that was written get new history when they are
- * used (torch/csrc/autograd/variable.cpp: rebase_history, grad_fn). */
+/* view.c -- history of views and of tensors written in place
+ * (torch/csrc/autograd/variable.cpp: rebase_history, grad_fn).
+ *
+ * A base that is written through a view gets a node that knows the view's geometry (CopySlices).  A
+ * view whose base was written gets a new node when its edge is asked for. */
 #include "history.h"
 #include "tensor/room.h"
 
@@ -30,7 +32,7 @@ static void describe(dpi_node *n, const dp_tensor *t)
     memcpy(n->dims, g->sizes, (size_t)g->ndim * sizeof(int64_t));
 }
 
-/* A node of one return, like `ret`, with the geometry of a base and of a view of it. */
+/* Make a node with one return, described by `ret`, and the geometries of a base and its view. */
 static int window_node(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                        const dp_tensor *ret, const dp_tensor *base, const dp_tensor *view,
                        dpi_node **out)
@@ -84,7 +86,8 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
     return rc;
 }
 
-/* Why a view that was made so cannot be used after it, or its base, was written. */
+/* Fail with the reason why a view with t's `creation` cannot be used once it, or its base, was
+ * written; `what` says which. */
 static int fail_creation(dp_ctx *ctx, const char *op, const dp_tensor *t, const char *what)
 {
     static const char *const reasons[DP_CREATED_END] = {
@@ -105,7 +108,8 @@ static int fail_creation(dp_ctx *ctx, const char *op, const dp_tensor *t, const 
     return dp_error_set(&ctx->error, DP_ERUNTIME, "%s: a view %s", op, text);
 }
 
-/* Make history for view t, whose base was written: *out, owned; NULL: the base needs no gradient. */
+/* Make history for view t, whose base was written: *out, owned; NULL: the base needs no
+ * gradient. */
 static int view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
 {
     dpi_edge of_base;

@@ -1,5 +1,5 @@
-/* choose.c -- check the steps that compute with numbers (SCALAR) and that choose between two values
- * (SELECT), and the conditions under which steps run. */
+/* choose.c -- check SCALAR steps, which compute with numbers, SELECT steps, which choose between
+ * two values, and the conditions of steps. */
 #include "program_i.h"
 
 static int fail_scalar(dp_builder *b, const char *name)

@@ -318,8 +318,8 @@ int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame
     return 0;
 }
 
-/* Append a step after dpi_reserve_step().  dpi_add_link() and dpi_add_value() then add its arguments and
- * returns. */
+/* Append a step after dpi_reserve_step().  dpi_add_link() and dpi_add_value() then add its
+ * arguments and returns. */
 dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s)
 {
     dpi_step *step = &b->p.steps[b->p.n_steps++];

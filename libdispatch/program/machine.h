@@ -1,4 +1,5 @@
-/* machine.h -- the values of one run of a program, and the steps that call no operator. */
+/* machine.h -- declarations for running a program: the values of one run, and the functions that
+ * run the steps that call no operator. */
 #ifndef DPI_MACHINE_H
 #define DPI_MACHINE_H
 
@@ -10,9 +11,10 @@ typedef struct dpi_machine {
     dp_ctx *ctx;
     dp_run *run;
     dp_value *values; /* [p->frame] of the outermost program and of the inner ones that run */
-    bool *written;    /* [p->frame] the value is an argument that its step wrote */
+    bool *written;    /* [p->frame] the value is an argument that its step has written */
 } dpi_machine;
 
+/* Get the value or constant `r` of program `p`, whose values begin at `base`. */
 static inline const dp_value *dpi_machine_value(const dpi_machine *m, const dp_program *p,
                                                 uint32_t base, dp_ref r)
 {

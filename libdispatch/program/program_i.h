@@ -185,9 +185,9 @@ int dpi_builder_fail(dp_builder *b, int code, const char *format, ...)
  * far is unchanged, apart from constants added for defaults, and the error is set. */
 int dpi_check_step(dp_builder *b, const dp_step *s);
 
-/* Reserve memory for a step with `n_args` arguments and `n_rets` returns.  `frame`: values of the
- * program that the step runs; `expanded`: steps, those of that program included.  DP_ERESOURCE: over
- * a limit, or no memory (draft.c). */
+/* Reserve memory for a step with `n_args` arguments and `n_rets` returns.  `frame`: values of
+ * the program that the step runs; `expanded`: steps, those of that program
+ * included.  DP_ERESOURCE: over a limit, or no memory (draft.c). */
 int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame,
                      uint64_t expanded);
 /* Add what dpi_reserve_step() reserved: the step, then its arguments, then its returns. */

@@ -1,4 +1,5 @@
-/* read.c -- add to a builder what a text says: inputs, steps and outputs, one statement a line.
+/* read.c -- read the text of a program and add its inputs, steps and outputs to a builder, one
+ * statement a line.
  *
  *     in self Tensor                         an input, and its type as in a schema; "any": any type
  *     a = aten::mul.Tensor(self, 2.5)        a call; the overload may be left out
@@ -167,7 +168,7 @@ static int take_constant(reader *r, dp_value *out)
     return take(r, '[') ? take_ints(r, out) : take_number(r, out);
 }
 
-/* One argument; `name`: the name that was already read, or "". */
+/* Read one argument.  `name`: its name if that was read already, else "". */
 static int take_argument(reader *r, const char *name, dp_ref *out)
 {
     dp_value v;
@@ -185,7 +186,7 @@ typedef struct arguments {
     size_t n_args, n_kwargs;
 } arguments;
 
-/* The arguments up to `end`, which is taken, too. */
+/* Read the arguments up to and including `end`. */
 static int take_arguments(reader *r, char end, arguments *a)
 {
     a->n_args = a->n_kwargs = 0;
@@ -250,7 +251,7 @@ static int take_step(reader *r, dp_step *s, char name[READ_NAME], arguments *a)
     return take(r, '(') ? take_arguments(r, ')', a) : fail(r, "no arguments");
 }
 
-/* A statement "NAMES = [when NAME:] STEP", whose first name was read. */
+/* Read a statement "NAMES = [when NAME:] STEP" after its first name. */
 static int read_step(reader *r, char first[READ_NAME])
 {
     char names[READ_ARGS][READ_NAME], name[READ_NAME], condition[READ_NAME];

@@ -1,8 +1,8 @@
-/* scalar.c -- arithmetic and tests on numbers, for SCALAR steps: what formulas compute of sizes, of
- * Scalar arguments and of flags without calling an operator.
+/* scalar.c -- arithmetic and tests on numbers, for SCALAR steps: formulas compute with sizes,
+ * Scalar arguments and flags without calling an operator.
  *
- * The rules are Python's: "div" divides truly, "floordiv" and "mod" round to minus infinity, and a
- * bool counts as an int.  A result is an int if both operands are, else a float, else complex. */
+ * The rules are Python's: "div" divides truly, "floordiv" and "mod" round to minus infinity, and
+ * a bool counts as an int.  A result is an int if both operands are, else a float, else complex. */
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/values.h"
 #include "program_i.h"
@@ -76,7 +76,7 @@ bool dpi_scalar_true(const dp_value *v)
 
 /* -- arithmetic -- */
 
-/* Floor of a / b, b not 0. */
+/* Compute floor(a / b); b is not 0. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
     int64_t q = a / b;

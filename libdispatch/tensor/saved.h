@@ -1,6 +1,6 @@
-/* saved.h -- a tensor as a graph node saves it: its geometry, version, dtype and keys, without the
- * tensor object, so that saving costs no allocation and a node never holds the tensor that points to
- * it. */
+/* saved.h -- a tensor as a graph node saves it: its geometry, version, dtype and keys, without
+ * the tensor object, so that saving costs no allocation and a node never holds the tensor that
+ * points to it. */
 #ifndef DPI_SAVED_H
 #define DPI_SAVED_H
 
@@ -9,10 +9,9 @@
 #pragma GCC visibility push(hidden)
 
 typedef struct dpi_saved {
-    dpi_geometry
-        *geometry;        /* holds a reference to its home, and so to the storage; NULL: nothing */
-    dpi_version *version; /* holds a reference to its home */
-    uint64_t expected;    /* value of *version when the tensor was saved */
+    dpi_geometry *geometry; /* with a reference to its home, and so to the storage; NULL: none */
+    dpi_version *version;   /* holds a reference to its home */
+    uint64_t expected;      /* value of *version when the tensor was saved */
     dp_keyset keys;
     dp_dtype dtype;
     bool wrapped;
@@ -20,7 +19,7 @@ typedef struct dpi_saved {
 
 /* Save `t`.  Any thread. */
 void dpi_saved_set(dpi_saved *s, const dp_tensor *t);
-/* Release what `s` refers to and make it nothing.  Nothing is fine. */
+/* Release the references of `s`, which is then empty.  An empty `s` is fine. */
 void dpi_saved_clear(dpi_saved *s);
 /* Make a tensor with the saved geometry, version, dtype and keys: *out, owned, no view, without
  * history.  DP_ERESOURCE. */

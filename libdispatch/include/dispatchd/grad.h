@@ -17,11 +17,11 @@ enum {                         /* dp_backward_options.flags */
 typedef struct dp_backward_options {
     uint32_t size;
     uint32_t flags;            /* DP_BACKWARD_* */
-    dp_tensor *const *tensors; /* [n] what is differentiated */
-    dp_tensor *const
-        *gradients; /* [n] of `tensors`; NULL, or an item of NULL: 1, for one element */
+    dp_tensor *const *tensors; /* [n] tensors to differentiate */
+    /* [n] gradients of `tensors`; NULL, or an item of NULL: 1, for a tensor of one element */
+    dp_tensor *const *gradients;
     size_t n;
-    dp_tensor *const *inputs; /* [n_inputs] whose gradients are wanted; n_inputs 0: all leaves */
+    dp_tensor *const *inputs; /* [n_inputs] tensors whose gradients are returned; 0: all leaves */
     size_t n_inputs;
     dp_tensor **grads; /* [n_inputs] out: owned; NULL: undefined.  Without inputs: not used */
 } dp_backward_options;

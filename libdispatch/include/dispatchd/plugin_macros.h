@@ -28,8 +28,8 @@
     (DP_KIND_UNBOXED, name, 0, fn, DP_LETTERS args __VA_OPT__()##args,                             \
      DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
 #define DP_IMPL_FALLTHROUGH(name) (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
-/* Give operator `name` its derivative, within DP_FORMULAS(ns, ...): `text` is a
- * program (dp_builder_text()) that computes the gradients of the arguments from the gradients of the
+/* Give operator `name` its derivative, within DP_FORMULAS(ns, ...): `text` is a program
+ * (dp_builder_text()) that computes the gradients of the arguments from the gradients of the
  * returns; docs/gradients.md says how.  `flags`: "", or words separated by spaces. */
 #define DP_FORMULA(name, flags, text) (DP_KIND_FORMULA, name, flags, text, (), ())
 

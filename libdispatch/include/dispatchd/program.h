@@ -103,9 +103,10 @@ DP_API int dp_builder_name(dp_builder *b, const char *name, dp_ref value, uint32
 /* DP_ENOTFOUND: no value of that name */
 DP_API int dp_builder_find(dp_builder *b, const char *name, dp_ref *out);
 DP_API int dp_builder_output(dp_builder *b, const char *name, dp_ref value);
-/* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y y".
- * read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for text
- * that is no statement, which the message names by its line; then part of the text was added. */
+/* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
+ * y". read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for
+ * text that is no statement, which the message names by its line; then part of the text was
+ * added. */
 DP_API int dp_builder_text(dp_builder *b, const char *text);
 /* *out owned.  After a success the only function that may be called for `b` is
  * dp_builder_free(). */
