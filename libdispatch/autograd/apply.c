@@ -256,7 +256,8 @@ static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_v
     }
     if (s->kind == DPI_SLOT_TENSOR) {
         dp_tensor *t = NULL;
-        rc = unpack(ctx, n, input, &s->tensor, arg ? edges : &self, create, &t);
+        bool tracked = arg || (n->formula->differentiable >> from->index & 1);
+        rc = unpack(ctx, n, input, &s->tensor, arg ? edges : tracked ? &self : NULL, create, &t);
         *out = t != NULL ? dp_tensor_value(t) : (dp_value){0};
         return rc;
     }
