@@ -150,18 +150,40 @@ int form_out_of(dp_call *call, const char *target, int dtype)
     return rc;
 }
 
+/* Copy the first argument in *args if a gradient may need what it was: `target` saves it, and it is
+ * written afterwards. */
+static int spare_self(dp_call *call, dp_value *args, dp_tensor **copy)
+{
+    bool needed = false;
+
+    for (uint32_t i = 0; i < call->n_args; i++)
+        needed |= args[i].tag == DP_TAG_TENSOR && dp_tensor_requires_grad(args[i].u.t);
+    if (!needed)
+        return 0;
+    int rc = DP_INVOKE(call->ctx, "aten::clone", (T), (T), args[0].u.t, copy);
+    if (rc == 0)
+        args[0] = dp_tensor_value(*copy);
+    return rc;
+}
+
 int form_in_place_of(dp_call *call, const char *target, int dtype)
 {
-    dp_tensor *self = call->args[0].u.t;
-    dp_value made = dp_none();
-    int rc =
-        dp_call_boxed(call->ctx, dp_op_find(call->ctx, target), call->args, call->n_args, &made, 1);
+    const dp_op *op = find(call, target);
+    dp_tensor *self = call->args[0].u.t, *copy = NULL;
+    dp_value args[ARGS_MAX], made = dp_none();
 
+    if (op == NULL)
+        return DP_ENOTFOUND;
+    dp_copy_n(args, call->args, call->n_args, sizeof(dp_value));
+    int rc = spare_self(call, args, &copy);
+    if (rc == 0)
+        rc = dp_call_boxed(call->ctx, op, args, call->n_args, &made, 1);
+    dp_tensor_unref(copy);
     if (rc < 0)
         return rc;
     rc = check_cast(call, made.u.t, self, dtype);
-    if (rc == 0)
-        rc = dp_copy(call->ctx, self, made.u.t);
+    if (rc == 0) /* an operator: self may have history */
+        rc = DP_INVOKE(call->ctx, "aten::copy_", (T, T, b), (), self, made.u.t, false);
     dp_values_release(&made, 1);
     return rc;
 }
