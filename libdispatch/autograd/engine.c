@@ -216,9 +216,11 @@ static int find_needed(engine *g)
 {
     size_t n_inputs = g->o->n_inputs;
     int rc = reach_all(g);
-    ranked *order = dp_malloc_n(g->n_tasks + 1, sizeof(*order));
+    ranked *order;
 
-    if (order == NULL)
+    if (rc < 0)
+        return rc;
+    if ((order = dp_malloc_n(g->n_tasks + 1, sizeof(*order))) == NULL)
         return no_memory(g);
     for (uint32_t i = 0; i < n_inputs && rc == 0; i++) {
         dpi_edge e;
