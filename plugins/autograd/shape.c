@@ -1,5 +1,5 @@
-/* shape.c -- operators that only formulas call: gradients of views, of cat, of padding and of repeat
- * (torch/csrc/autograd/FunctionsManual.cpp).
+/* shape.c -- operators that only formulas call: gradients of views, of cat, of padding and of
+ * repeat (torch/csrc/autograd/FunctionsManual.cpp).
  *
  * They call operators that record history, so the gradients can be differentiated.
  *
@@ -161,7 +161,8 @@ static int split_back(dp_call *call)
     return join(call, "aten::cat", lengths, dim, false);
 }
 
-/* grad::split_with_sizes_back(Tensor?[] grads, int[] sizes, int[] split_sizes, int dim) -> Tensor */
+/* grad::split_with_sizes_back(Tensor?[] grads, int[] sizes, int[] split_sizes, int dim) ->
+ * Tensor */
 static int split_with_sizes_back(dp_call *call)
 {
     int64_t dim = wrap(call->args[3].u.i, call->args[1].len);
