@@ -128,8 +128,8 @@ static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
  * is (AsStridedBackward). */
 static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **out)
 {
-    size_t bytes = sizeof(*n->view) + 2 * (size_t)n->view->ndim * sizeof(int64_t);
-    dpi_geometry_copy *view = dp_arena_dup(&ctx->arena, n->view, bytes);
+    dpi_geometry_copy *view =
+        dp_arena_dup(&ctx->arena, n->view, dpi_geometry_copy_bytes(n->view->ndim));
     dp_tensor *window = NULL;
     int rc = view != NULL ? zeros_like_geometry(ctx, n->base, out)
                           : dpi_no_memory(&ctx->error, "a gradient");

@@ -76,14 +76,14 @@ static uint32_t *slot_of(engine *g, const void *p)
 
 static int index_grow(engine *g)
 {
-    uint32_t size = g->index == NULL ? 4 * FIRST_TASKS : 2 * (g->mask + 1);
-    uint32_t *index = dp_calloc(size, sizeof(*index));
+    uint32_t slots = g->index == NULL ? 4 * FIRST_TASKS : 2 * (g->mask + 1);
+    uint32_t *index = dp_calloc(slots, sizeof(*index));
 
     if (index == NULL)
         return no_memory(g);
     dp_free(g->index);
     g->index = index;
-    g->mask = size - 1;
+    g->mask = slots - 1;
     for (uint32_t i = 0; i < g->n_tasks; i++)
         *slot_of(g, g->tasks[i].at.to) = i + 1;
     return 0;

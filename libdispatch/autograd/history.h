@@ -82,6 +82,10 @@ typedef struct dpi_geometry_copy {
     int64_t offset;
     int64_t dims[]; /* [2 * ndim] sizes, then strides */
 } dpi_geometry_copy;
+static inline size_t dpi_geometry_copy_bytes(int32_t ndim)
+{
+    return sizeof(dpi_geometry_copy) + dp_size_times(2 * (uint64_t)ndim, sizeof(int64_t));
+}
 dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t); /* owned; NULL: no memory */
 
 /* History of a leaf, of a tensor that has a gradient, and of returns numbered over 15. */

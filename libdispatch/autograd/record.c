@@ -205,7 +205,7 @@ static void describe_return(dpi_node *node, uint32_t nr, const dp_tensor *t, uin
     const dpi_geometry *g = dpi_geometry_of(t);
 
     node->rets[nr] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, *dims, true};
-    memcpy(node->dims + *dims, g->sizes, (size_t)g->ndim * sizeof(int64_t));
+    dp_copy_n(node->dims + *dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
     *dims += (uint32_t)g->ndim;
 }
 
@@ -216,7 +216,7 @@ static void fill_node(record *r, dpi_node *node)
 
     node->formula = r->formula;
     r->formula = NULL;
-    memcpy(node->arg_edges, r->arg_edges, (r->call->n_args + 1) * sizeof(uint32_t));
+    dp_copy_n(node->arg_edges, r->arg_edges, r->call->n_args + 1, sizeof(uint32_t));
     for (uint32_t i = 0; i < r->n_edges; i++) {
         uint32_t topo = dpi_edge_topo(r->edges[i]) + 1;
         node->edges[i] = r->edges[i];
@@ -224,7 +224,7 @@ static void fill_node(record *r, dpi_node *node)
     }
     r->n_edges = 0;
     if (r->n_slots > 0)
-        memcpy(node->slots, r->slots, r->n_slots * sizeof(*r->slots));
+        dp_copy_n(node->slots, r->slots, r->n_slots, sizeof(*r->slots));
     r->n_slots = 0;
     for (uint32_t i = 0; i < r->call->n_rets; i++) {
         uint32_t n = tensors_of(return_of(r, i), &list);

@@ -9,8 +9,8 @@
 dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
-    size_t dims = (size_t)g->ndim * sizeof(int64_t);
-    dpi_geometry_copy *c = dp_malloc(sizeof(*c) + 2 * dims);
+    size_t ndim = (size_t)g->ndim;
+    dpi_geometry_copy *c = dp_malloc(dpi_geometry_copy_bytes(g->ndim));
 
     if (c == NULL)
         return NULL;
@@ -19,8 +19,8 @@ dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t)
     c->math_bits = dpi_math_bits(t);
     c->ndim = g->ndim;
     c->offset = g->offset;
-    memcpy(c->dims, g->sizes, dims);
-    memcpy(c->dims + g->ndim, g->strides, dims);
+    dp_copy_n(c->dims, g->sizes, ndim, sizeof(int64_t));
+    dp_copy_n(c->dims + ndim, g->strides, ndim, sizeof(int64_t));
     return c;
 }
 
@@ -29,7 +29,7 @@ static void describe(dpi_node *n, const dp_tensor *t)
     const dpi_geometry *g = dpi_geometry_of(t);
 
     n->rets[0] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, 0, true};
-    memcpy(n->dims, g->sizes, (size_t)g->ndim * sizeof(int64_t));
+    dp_copy_n(n->dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
 }
 
 /* Make a node with one return, described by `ret`, and the geometries of a base and its view. */

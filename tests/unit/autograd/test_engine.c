@@ -32,41 +32,6 @@ START_TEST(a_node_runs_once_after_all_its_gradients_came)
 }
 END_TEST
 
-START_TEST(a_gradient_is_fitted_to_its_edge)
-{
-    dp_error err = DP_ERROR_INIT;
-    dp_tensor *x = leaf(FLOATS(2)), *w = floats(FLOATS(1, 2, 3)), *three = floats(FLOATS(1, 1, 1));
-    dp_tensor *y = call2("aten::mul.Tensor", w, x), *d = NULL;
-
-    ck_assert_int_eq(try_backward(y, three, 0), 0); /* broadcast: summed */
-    has_grad(x, FLOATS(6));
-    int64_t one = 1;
-    double half = 0.5;
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT64, DP_DEVICE_CPU, 1, &one, NULL, &d, &err), 0);
-    ck_assert_int_eq(dp_tensor_write(d, &half, &err), 0);
-    ck_assert_int_eq(try_backward(x, d, 0), 0); /* another dtype: cast */
-    has_grad(x, FLOATS(6.5F));
-    DROP(x, w, three, y, d);
-}
-END_TEST
-
-START_TEST(what_backward_refuses_to_begin_with)
-{
-    dp_error err = DP_ERROR_INIT;
-    int64_t n = 2;
-    dp_tensor *x = leaf(FLOATS(1, 2)), *w = floats(FLOATS(1)), *c = NULL;
-
-    refused(try_backward(x, NULL, 0), DP_ERUNTIME, "only for scalar outputs, and tensor 0 has 2");
-    refused(try_backward(w, NULL, 0), DP_ERUNTIME, "element 0 of tensors does not require grad");
-    refused(try_backward(x, w, 0), DP_ERUNTIME, "Mismatch in shape: gradient 0 has 1 dimensions");
-    ck_assert_int_eq(dp_tensor_new(DP_COMPLEX64, DP_DEVICE_CPU, 1, &n, NULL, &c, &err), 0);
-    refused(try_backward(x, c, 0), DP_ERUNTIME, "gradient 0 is of complex64, but its tensor of");
-    ck_assert_int_eq(dp_backward(ctx, NULL), DP_EVALUE);
-    ck_assert_ptr_null(dp_tensor_grad(x));
-    DROP(x, w, c);
-}
-END_TEST
-
 static int gradients_of(dp_tensor *y, size_t n, dp_tensor *const *inputs, dp_tensor **grads,
                         uint32_t flags)
 {
@@ -145,40 +110,6 @@ START_TEST(derivatives_of_gradients)
     is_floats(third, FLOATS(6));
     ck_assert(!dp_tensor_requires_grad(third));
     DROP(x, y, cube, first, second, third);
-}
-END_TEST
-
-START_TEST(a_recorded_gradient_of_a_leaf)
-{
-    dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::square", x), *one = floats(FLOATS(1)), *grad;
-    uint32_t flags = DP_BACKWARD_RETAIN | DP_BACKWARD_CREATE;
-
-    ck_assert_int_eq(try_backward(y, NULL, flags), 0);
-    grad = dp_tensor_grad(x);
-    ck_assert(dp_tensor_requires_grad(grad)); /* x, its gradient and the graph are a cycle */
-    ck_assert_int_eq(dp_tensor_set_grad(ctx, x, NULL), 0);
-    backward(grad);
-    has_grad(x, FLOATS(2));
-    ck_assert_int_eq(dp_tensor_set_grad(ctx, x, NULL), 0);
-    ck_assert_int_eq(try_backward(x, one, DP_BACKWARD_CREATE), 0);
-    dp_tensor_unref(grad);
-    grad = dp_tensor_grad(x);
-    ck_assert_ptr_ne(grad, one); /* which the caller may write to */
-    DROP(x, y, one, grad);
-}
-END_TEST
-
-START_TEST(a_gradient_that_others_hold_is_copied_for_the_leaf)
-{
-    dp_tensor *x = leaf(FLOATS(3)), *one = floats(FLOATS(1)), *grad;
-
-    ck_assert_int_eq(try_backward(x, one, 0), 0);
-    grad = dp_tensor_grad(x);
-    ck_assert_ptr_ne(grad, one);
-    ck_assert_int_eq(try_backward(x, one, 0), 0); /* added in place */
-    is_floats(grad, FLOATS(2));
-    is_floats(one, FLOATS(1));
-    DROP(x, one, grad);
 }
 END_TEST
 
@@ -300,14 +231,10 @@ UNIT_SUITE(autograd_engine)
     tcase_add_checked_fixture(tc, graphs_setup, graphs_teardown);
     tcase_add_test(tc, leaves_get_gradients_that_add_up);
     tcase_add_test(tc, a_node_runs_once_after_all_its_gradients_came);
-    tcase_add_test(tc, a_gradient_is_fitted_to_its_edge);
-    tcase_add_test(tc, what_backward_refuses_to_begin_with);
     tcase_add_test(tc, gradients_of_inputs_are_returned);
     tcase_add_test(tc, inputs_of_nothing);
     tcase_add_test(tc, a_graph_is_freed_unless_it_is_kept);
     tcase_add_test(tc, derivatives_of_gradients);
-    tcase_add_test(tc, a_recorded_gradient_of_a_leaf);
-    tcase_add_test(tc, a_gradient_that_others_hold_is_copied_for_the_leaf);
     tcase_add_test(tc, a_cancelled_backward_changes_no_leaf);
     tcase_add_test(tc, an_operator_without_a_derivative);
     tcase_add_test(tc, a_deep_graph);

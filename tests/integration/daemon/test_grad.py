@@ -1,0 +1,117 @@
+"""test_grad.py -- grad.backward, grad.get, grad.set and grad.zero."""
+
+from daemon import TestDaemon
+from harness import contains, equal, main, raises
+
+
+class Graphs:
+    """A daemon, and short words for its operators and gradients."""
+
+    def __init__(self, daemon, d):
+        self.daemon, self.d = daemon, d
+
+    def leaf(self, data, dtype="float32"):
+        t = self.d.call("tensor.create", data=data, dtype=dtype)["tensor"]
+        self.op("requires_grad_", t)
+        return t
+
+    def op(self, name, *args):
+        args = [{"tensor": a} if isinstance(a, int) else a for a in args]
+        return self.d.call("op.call", op="aten::" + name, args=args)["outputs"][0]["tensor"]
+
+    def data(self, t):
+        return self.d.call("tensor.read", tensor=t)["data"]
+
+    def grad(self, t):
+        grad = self.d.call("grad.get", tensor=t)["grad"]
+        return grad and self.data(grad["tensor"])
+
+    def backward(self, *tensors, **options):
+        return self.d.call("grad.backward", tensors=[{"tensor": t} for t in tensors], **options)
+
+    def history(self):
+        return self.d.call("session.get")["account"]["history"]["count"]
+
+
+def fixture():
+    with TestDaemon() as daemon, daemon.connect() as d:
+        yield Graphs(daemon, d)
+
+
+def test_gradients_add_up_at_leaves_until_they_are_removed(f):
+    x = f.leaf([1, 2, 3])
+    equal(f.grad(x), None)
+    for want in [2, 4, 6], [4, 8, 12]:
+        equal(f.backward(f.op("sum", f.op("mul.Tensor", x, x))), {})
+        equal(f.grad(x), want)
+    equal(f.d.call("grad.zero", tensors=[x]), {"zeroed": 1})
+    equal(f.grad(x), None)
+    f.d.call("grad.set", tensor=x, grad={"data": [7, 8, 9]})
+    equal(f.grad(x), [7, 8, 9])
+    f.d.call("grad.set", tensor=x, grad=None)
+    equal(f.grad(x), None)
+
+
+def test_gradients_of_inputs_are_answered(f):
+    x, y, unused = f.leaf([2, 3]), f.leaf([5, 7]), f.leaf([1])
+    z = f.op("sum", f.op("mul.Tensor", x, f.op("mul.Tensor", x, y)))
+    grads = f.backward(z, inputs=[{"tensor": t} for t in (y, x, unused)], create_graph=True)["grads"]
+    equal([g and f.data(g["tensor"]) for g in grads], [[4, 9], [20, 42], None])
+    equal(f.grad(x), None)
+    second = f.backward(f.op("sum", grads[1]["tensor"]), inputs=[{"tensor": x}])["grads"]
+    equal(f.data(second[0]["tensor"]), [10, 14])
+
+
+def test_requires_grad_is_shown(f):
+    x = f.leaf([1.5])
+    y = f.d.call("tensor.describe", tensor=f.op("exp", x))
+    equal((y["requires_grad"], f.d.call("tensor.describe", tensor=f.op("detach", x))["requires_grad"]), (True, False))
+
+
+def test_what_backward_refuses(f):
+    x = f.leaf([1, 2])
+    y = f.op("exp", x)
+    plain = f.d.call("tensor.create", data=[1])["tensor"]
+    raises(lambda: f.backward(y), "RuntimeError", "only for scalar outputs", "2 elements")
+    raises(lambda: f.backward(plain), "RuntimeError", "does not require grad")
+    raises(lambda: f.backward(y, gradients=[{"data": [1, 2, 3]}]), "RuntimeError", "shape")
+    raises(lambda: f.backward(y, gradients=[]), "InvalidParams", "1 tensors and 0 gradients")
+    raises(lambda: f.op("add_.Tensor", x, x), "RuntimeError", "leaf Variable that requires grad")
+    f.op("mul_.Tensor", y, y)
+    raises(lambda: f.backward(f.op("sum", y)), "RuntimeError", "modified by an inplace operation", "expected version 0")
+    s = f.op("sum", f.op("mul.Tensor", x, x))
+    f.backward(s)
+    raises(lambda: f.backward(s), "RuntimeError", "a second time")
+    integers = f.d.call("tensor.create", data=[1], dtype="int64")["tensor"]
+    raises(lambda: f.op("requires_grad_", integers), "RuntimeError", "floating point", "int64")
+
+
+def test_a_view_of_a_written_base_knows_of_it(f):
+    base = f.d.call("tensor.create", data=[0, 0, 0, 0])["tensor"]
+    first = f.d.call("op.call", op="aten::slice.Tensor", args=[{"tensor": base}, 0, 0, 2])["outputs"][0]["tensor"]
+    other = f.d.call("op.call", op="aten::slice.Tensor", args=[{"tensor": base}, 0, 1, 3])["outputs"][0]["tensor"]
+    x = f.leaf([3, 4])
+    f.op("add_.Tensor", first, x)
+    equal([f.d.call("tensor.describe", tensor=t)["requires_grad"] for t in (base, first, other)], [True] * 3)
+    f.backward(f.op("sum", f.op("mul.Tensor", other, other)))
+    equal((f.data(other), f.grad(x)), ([4, 0], [0, 8]))
+
+
+def test_nothing_is_left_of_a_session(f):
+    before = f.d.call("server.status")["tensors"]
+    with f.daemon.connect() as d:
+        g = Graphs(f.daemon, d)
+        x = g.leaf([1, 2])
+        y = x
+        for _ in range(100):
+            y = g.op("mul.Tensor", y, x)
+        equal(g.history(), 100)
+        d.call("tensor.release", all=True)
+        equal(g.history(), 0)
+        z = g.op("sum", g.op("exp", g.leaf([1])))
+        equal(g.history(), 2)
+        g.data(z)
+    equal(f.d.call("server.status")["tensors"], before)
+
+
+main(fixture)
