@@ -65,7 +65,8 @@ int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *e
         rc = place_fail(err, DP_EPARAMS, NULL, "got %zu tensors and %zu gradients", o.n, n);
     if (rc == 0 && p->inputs != NULL)
         rc = read_tensors(rq, p->inputs, "inputs", false, &inputs, &o.n_inputs, err);
-    if (rc == 0 && (o.grads = run_alloc(rq, dp_size_times(o.n_inputs + 1, sizeof(*o.grads)), err)) == NULL)
+    if (rc == 0 &&
+        (o.grads = run_alloc(rq, dp_size_times(o.n_inputs + 1, sizeof(*o.grads)), err)) == NULL)
         rc = err->code;
     if (rc < 0)
         return rc;

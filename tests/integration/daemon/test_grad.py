@@ -1,7 +1,7 @@
 """test_grad.py -- grad.backward, grad.get, grad.set and grad.zero."""
 
 from daemon import TestDaemon
-from harness import contains, equal, main, raises
+from harness import equal, main, raises, wait_until
 
 
 class Graphs:
@@ -33,9 +33,17 @@ class Graphs:
         return self.d.call("session.get")["account"]["history"]["count"]
 
 
-def fixture():
-    with TestDaemon() as daemon, daemon.connect() as d:
-        yield Graphs(daemon, d)
+def setup():
+    daemon = TestDaemon()
+    return Graphs(daemon, daemon.connect())
+
+
+def teardown(f):
+    f.d.call("tensor.release", all=True)
+    equal(f.history(), 0)
+    equal(f.d.call("server.status")["tensors"], 0)
+    f.d.close()
+    f.daemon.__exit__(None, None, None)
 
 
 def test_gradients_add_up_at_leaves_until_they_are_removed(f):
@@ -111,7 +119,7 @@ def test_nothing_is_left_of_a_session(f):
         z = g.op("sum", g.op("exp", g.leaf([1])))
         equal(g.history(), 2)
         g.data(z)
-    equal(f.d.call("server.status")["tensors"], before)
+    wait_until(lambda: f.d.call("server.status")["tensors"] == before, "the session's tensors are gone")
 
 
-main(fixture)
+main(setup, teardown)
