@@ -76,7 +76,7 @@ static uint32_t *slot_of(engine *g, const void *p)
 
 static int index_grow(engine *g)
 {
-    uint32_t slots = g->index == NULL ? 4 * FIRST_TASKS : 2 * (g->mask + 1);
+    uint32_t slots = g->index == NULL ? 4 * FIRST_TASKS : (g->mask + 1) << 1;
     uint32_t *index = dp_calloc(slots, sizeof(*index));
 
     if (index == NULL)

@@ -4,8 +4,8 @@
 #include <dispatchd/plugin.h>
 
 /* grad::lies_by_rows(int[] sizes, int[] strides) -> bool
- * Does a tensor lie by rows, without gaps?  The factors that linalg_det and linalg_solve return of a
- * real matrix that does are those of its transpose, as in PyTorch. */
+ * Does a tensor lie by rows, without gaps?  The factors that linalg_det and linalg_solve return of
+ * a real matrix that does are those of its transpose, as in PyTorch. */
 static int lies_by_rows(dp_ctx *ctx, const int64_t *sizes, size_t n_sizes, const int64_t *strides,
                         size_t n_strides, bool *out)
 {
