@@ -9,7 +9,7 @@
 #include "engine.h"
 #include <stdlib.h>
 
-enum { FIRST_TASKS = 64 };
+enum { FIRST_TASKS = 64, FIRST_SLOTS = 256 };
 
 /* A node or a leaf that a gradient has reached or, with inputs, may reach. */
 typedef struct task {
@@ -76,7 +76,7 @@ static uint32_t *slot_of(engine *g, const void *p)
 
 static int index_grow(engine *g)
 {
-    uint32_t slots = g->index == NULL ? 4 * FIRST_TASKS : (g->mask + 1) << 1;
+    uint32_t slots = g->index == NULL ? FIRST_SLOTS : (g->mask + 1) << 1;
     uint32_t *index = dp_calloc(slots, sizeof(*index));
 
     if (index == NULL)
