@@ -299,8 +299,13 @@ static int share(dp_ctx *ctx, dp_tensor *where, int64_t n, dp_tensor **storage)
 {
     dp_tensor *ones = NULL, *counts = NULL, *least = NULL, *made = NULL;
     DP_VIEW(w, where);
-    int rc = CALL(ctx, "aten::new_ones", &ones, dp_tensor_value(*storage), dp_ints(w.sizes, 1), {0},
-                  {0}, {0}, {0});
+    DP_VIEW(s, *storage);
+    /* counts are real: complex numbers have no clamp_min */
+    dp_dtype dtype = s.dtype == DP_COMPLEX64    ? DP_FLOAT32
+                     : s.dtype == DP_COMPLEX128 ? DP_FLOAT64
+                                                : s.dtype;
+    int rc = CALL(ctx, "aten::new_ones", &ones, dp_tensor_value(*storage), dp_ints(w.sizes, 1),
+                  dp_int(dtype), {0}, {0}, {0});
 
     if (rc == 0)
         rc = scattered(ctx, ones, where, n, &counts);
