@@ -8,7 +8,7 @@
 
 int seed_from_json(const cJSON *seed, uint64_t *out, dp_error *err)
 {
-    place at = {NULL, "seed", 0};
+    json_path at = {NULL, "seed", 0};
     int64_t i = 0;
 
     if (seed == NULL || int_from_json(seed, &at, &i, err) < 0)
@@ -42,12 +42,12 @@ static int device_named(const char *name, dp_device *out, dp_error *err)
 static int find(request *rq, int64_t handle, const char *of_device, dp_generator **out,
                 dp_error *err)
 {
-    place at = {NULL, "generator", 0};
+    json_path at = {NULL, "generator", 0};
     dp_device device;
     int rc;
 
     if (handle != 0 && of_device != NULL)
-        return place_fail(err, DP_EPARAMS, NULL, "expected 'generator' or 'device', not both");
+        return json_path_fail(err, DP_EPARAMS, NULL, "expected 'generator' or 'device', not both");
     if (handle != 0)
         return run_pin_generator(rq, (uint64_t)handle, &at, out, err);
     rc = device_named(of_device, &device, err);
@@ -155,7 +155,7 @@ static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
 
 int generator_set_state(request *rq, const generator_set_state_params *p, jw *w, dp_error *err)
 {
-    place at = {NULL, "state", 0};
+    json_path at = {NULL, "state", 0};
     dp_generator *g;
     dp_value state;
     void *bytes;
@@ -165,7 +165,8 @@ int generator_set_state(request *rq, const generator_set_state_params *p, jw *w,
     if (rc == 0)
         rc = value_from_json(rq, p->state, &at, &state, err);
     if (rc == 0 && state.tag != DP_TAG_TENSOR)
-        rc = place_fail(err, DP_ETYPE, &at, "expected a tensor but got %s", json_kind(p->state));
+        rc =
+            json_path_fail(err, DP_ETYPE, &at, "expected a tensor but got %s", json_kind(p->state));
     if (rc == 0)
         rc = state_bytes(state.u.t, &bytes, &n, err);
     if (rc < 0)
@@ -183,7 +184,7 @@ int generator_set_state(request *rq, const generator_set_state_params *p, jw *w,
 int generator_release(request *rq, const generator_release_params *p, jw *w, dp_error *err)
 {
     const cJSON *item;
-    place at = {NULL, "generators", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "generators", 0}, inside = {&at, NULL, 0};
     int64_t released = 0;
     dp_generator *g;
 

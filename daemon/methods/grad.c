@@ -6,7 +6,7 @@
 static int read_tensors(request *rq, const cJSON *list, const char *name, bool gaps,
                         dp_tensor ***out, size_t *n, dp_error *err)
 {
-    place at = {NULL, name, 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, name, 0}, inside = {&at, NULL, 0};
     const cJSON *item;
 
     *n = (size_t)cJSON_GetArraySize(list);
@@ -20,8 +20,8 @@ static int read_tensors(request *rq, const cJSON *list, const char *name, bool g
         if (rc < 0)
             return rc;
         if (v.tag != DP_TAG_TENSOR && (v.tag != DP_TAG_NONE || !gaps))
-            return place_fail(err, DP_EPARAMS, &inside, "expected a tensor%s",
-                              gaps ? ", or null" : "");
+            return json_path_fail(err, DP_EPARAMS, &inside, "expected a tensor%s",
+                                  gaps ? ", or null" : "");
         (*out)[inside.index++] = v.tag == DP_TAG_TENSOR ? v.u.t : NULL;
     }
     return 0;
@@ -62,7 +62,7 @@ int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *e
     if (rc == 0 && p->gradients != NULL)
         rc = read_tensors(rq, p->gradients, "gradients", true, &gradients, &n, err);
     if (rc == 0 && p->gradients != NULL && n != o.n)
-        rc = place_fail(err, DP_EPARAMS, NULL, "got %zu tensors and %zu gradients", o.n, n);
+        rc = json_path_fail(err, DP_EPARAMS, NULL, "got %zu tensors and %zu gradients", o.n, n);
     if (rc == 0 && p->inputs != NULL)
         rc = read_tensors(rq, p->inputs, "inputs", false, &inputs, &o.n_inputs, err);
     if (rc == 0 &&
@@ -90,7 +90,7 @@ int grad_get(request *rq, const grad_get_params *p, jw *w, dp_error *err)
 {
     dp_tensor *t, *grad;
     uint64_t handle;
-    int rc = run_pin(rq, (uint64_t)p->tensor, &(place){NULL, "tensor", 0}, &t, err);
+    int rc = run_pin(rq, (uint64_t)p->tensor, &(json_path){NULL, "tensor", 0}, &t, err);
 
     if (rc < 0)
         return rc;
@@ -113,16 +113,16 @@ int grad_get(request *rq, const grad_get_params *p, jw *w, dp_error *err)
 
 int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
 {
-    place at = {NULL, "grad", 0};
+    json_path at = {NULL, "grad", 0};
     dp_value v = {0};
     dp_tensor *t;
-    int rc = run_pin(rq, (uint64_t)p->tensor, &(place){NULL, "tensor", 0}, &t, err);
+    int rc = run_pin(rq, (uint64_t)p->tensor, &(json_path){NULL, "tensor", 0}, &t, err);
 
     if (rc == 0 && p->grad != NULL)
         rc = value_from_json(rq, p->grad, &at, &v, err);
     if (rc == 0 && v.tag != DP_TAG_TENSOR && v.tag != DP_TAG_NONE)
-        rc = place_fail(err, DP_EPARAMS, &at, "expected a tensor or null but got %s",
-                        json_kind(p->grad));
+        rc = json_path_fail(err, DP_EPARAMS, &at, "expected a tensor or null but got %s",
+                            json_kind(p->grad));
     if (rc == 0 && dp_tensor_set_grad(rq->ctx, t, v.tag == DP_TAG_TENSOR ? v.u.t : NULL) < 0)
         rc = run_ctx_error(rq, err);
     if (rc < 0)
@@ -134,7 +134,7 @@ int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
 
 int grad_zero(request *rq, const grad_zero_params *p, jw *w, dp_error *err)
 {
-    place at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
     int64_t zeroed = 0;
     dp_tensor *t;

@@ -15,7 +15,7 @@ typedef struct content {
     dp_error *err;
 } content;
 
-static int add_value(content *c, const cJSON *j, const place *at)
+static int add_value(content *c, const cJSON *j, const json_path *at)
 {
     dp_value *values = array_grow(c->values, c->n, &c->cap, sizeof(*values));
 
@@ -43,9 +43,9 @@ static void add_text(content *c, char kind, const char *s)
     jw_text(&c->key, s, bytes);
 }
 
-static int add_content(content *c, const cJSON *j, const place *at)
+static int add_content(content *c, const cJSON *j, const json_path *at)
 {
-    place inside = {at, NULL, 0};
+    json_path inside = {at, NULL, 0};
     const cJSON *item;
     int rc = 0;
 
@@ -78,7 +78,7 @@ static int add_content(content *c, const cJSON *j, const place *at)
 
 /* Append one step.  In the key "args" always comes before "kwargs" and "inputs", because step() in
  * lower.c reads and numbers the tensors in that order, whatever the order of the JSON members. */
-static int add_step_content(content *c, const cJSON *j, const place *at)
+static int add_step_content(content *c, const cJSON *j, const json_path *at)
 {
     static const char *const groups[] = {"args", "kwargs", "inputs"};
     const cJSON *m;
@@ -95,7 +95,7 @@ static int add_step_content(content *c, const cJSON *j, const place *at)
     }
     for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
         const cJSON *group = param(j, groups[i]), *item;
-        place in_group = {at, groups[i], 0}, inside = {&in_group, NULL, 0};
+        json_path in_group = {at, groups[i], 0}, inside = {&in_group, NULL, 0};
         add_text(c, 'm', groups[i]);
         cJSON_ArrayForEach(item, group)
         {
@@ -114,13 +114,13 @@ static int add_step_content(content *c, const cJSON *j, const place *at)
 
 static int add_inputs(content *c, const cJSON *object)
 {
-    place at = {NULL, "inputs", 0};
+    json_path at = {NULL, "inputs", 0};
     const cJSON *m;
     char kind;
 
     cJSON_ArrayForEach(m, object)
     {
-        place inside = {&at, m->string, 0};
+        json_path inside = {&at, m->string, 0};
         int rc = add_value(c, m, &inside);
         if (rc < 0)
             return rc;
@@ -134,7 +134,7 @@ static int add_inputs(content *c, const cJSON *object)
 
 static int add_program(content *c, const program_run_params *p)
 {
-    place at = {NULL, "steps", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "steps", 0}, inside = {&at, NULL, 0};
     const cJSON *j;
     int rc = add_inputs(c, p->inputs);
 

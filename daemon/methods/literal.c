@@ -15,9 +15,9 @@
  * converted to `dtype` at once. */
 typedef struct literal {
     dp_dtype dtype, wide;
-    const place *at; /* path of "data" */
-    char *to;        /* address of the next element, of type `wide` */
-    bool all_bool;   /* every element so far was true or false */
+    const json_path *at; /* path of "data" */
+    char *to;            /* address of the next element, of type `wide` */
+    bool all_bool;       /* every element so far was true or false */
     dp_error *err;
     int ndim; /* used entries of the arrays below; the others are not initialised */
     int64_t shape[DP_DIM_MAX];
@@ -39,11 +39,11 @@ static int literal_fail(const literal *l, int depth, int code, const char *what)
 
     for (int d = 0; d < depth && n < sizeof(path); d++)
         n += (size_t)snprintf(path + n, sizeof(path) - n, "[%" PRId64 "]", l->index[d]);
-    place up = *l->at;
+    json_path up = *l->at;
     char name[1100];
     snprintf(name, sizeof(name), "%s%s", up.name, path);
     up.name = name;
-    return place_fail(l->err, code, &up, "%s", what);
+    return json_path_fail(l->err, code, &up, "%s", what);
 }
 
 static bool is_complex(const literal *l)
@@ -211,19 +211,19 @@ typedef struct geometry {
     int64_t shape[DP_DIM_MAX], strides[DP_DIM_MAX];
 } geometry;
 
-static int sizes_from_json(const cJSON *j, const place *at, int64_t *out, int *n, dp_error *err)
+static int sizes_from_json(const cJSON *j, const json_path *at, int64_t *out, int *n, dp_error *err)
 {
     const cJSON *item;
 
     *n = 0;
     if (cJSON_GetArraySize(j) > DP_DIM_MAX)
-        return place_fail(err, DP_ERUNTIME, at, "%d dimensions, at most %d", cJSON_GetArraySize(j),
-                          DP_DIM_MAX);
+        return json_path_fail(err, DP_ERUNTIME, at, "%d dimensions, at most %d",
+                              cJSON_GetArraySize(j), DP_DIM_MAX);
     cJSON_ArrayForEach(item, j) out[(*n)++] = (int64_t)item->valuedouble;
     return 0;
 }
 
-static int geometry_from_params(const tensor_create_params *p, const place *at, geometry *g,
+static int geometry_from_params(const tensor_create_params *p, const json_path *at, geometry *g,
                                 dp_error *err)
 {
     const cJSON *shape = p->shape, *strides = p->strides;
@@ -235,14 +235,15 @@ static int geometry_from_params(const tensor_create_params *p, const place *at, 
     g->is_storage = strides != NULL || p->has_storage_offset;
     g->offset = p->storage_offset;
     if (g->is_storage && shape == NULL)
-        return place_fail(err, DP_EVALUE, at, "strides and storage_offset need a shape");
+        return json_path_fail(err, DP_EVALUE, at, "strides and storage_offset need a shape");
     if (shape != NULL)
-        rc = sizes_from_json(shape, &(place){at, "shape", 0}, g->shape, &g->ndim, err);
+        rc = sizes_from_json(shape, &(json_path){at, "shape", 0}, g->shape, &g->ndim, err);
     if (rc == 0 && strides != NULL)
-        rc = sizes_from_json(strides, &(place){at, "strides", 0}, g->strides, &g->n_strides, err);
+        rc = sizes_from_json(strides, &(json_path){at, "strides", 0}, g->strides, &g->n_strides,
+                             err);
     if (rc == 0 && strides != NULL && g->n_strides != g->ndim)
-        return place_fail(err, DP_EVALUE, at, "strides have %d dimensions but shape has %d",
-                          g->n_strides, g->ndim);
+        return json_path_fail(err, DP_EVALUE, at, "strides have %d dimensions but shape has %d",
+                              g->n_strides, g->ndim);
     if (rc == 0 && p->device != NULL)
         rc = dp_device_parse(p->device, &g->device, err);
     return rc;
@@ -264,8 +265,8 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
     char ours[DP_SHAPE_TEXT], theirs[DP_SHAPE_TEXT];
 
     if (g->is_storage && l->ndim != 1)
-        return place_fail(err, DP_EVALUE, l->at,
-                          "with strides or storage_offset it is the storage, one flat array");
+        return json_path_fail(err, DP_EVALUE, l->at,
+                              "with strides or storage_offset it is the storage, one flat array");
     if (g->is_storage)
         return 0;
     if (!g->has_shape) {
@@ -275,25 +276,25 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
     }
     if (shapes_agree(l, g))
         return 0;
-    return place_fail(err, DP_EVALUE, l->at, "shape %s was given but data has %s",
-                      dp_shape_text(theirs, g->shape, (size_t)g->ndim),
-                      dp_shape_text(ours, l->shape, (size_t)l->ndim));
+    return json_path_fail(err, DP_EVALUE, l->at, "shape %s was given but data has %s",
+                          dp_shape_text(theirs, g->shape, (size_t)g->ndim),
+                          dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
 /* Make a tensor from n contiguous elements of dtype `from`, which are its whole storage if
  * `g->is_storage`; `*out` is owned. */
 static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
-                              dp_dtype from, const void *elements, const place *at, dp_tensor **out,
-                              dp_error *err)
+                              dp_dtype from, const void *elements, const json_path *at,
+                              dp_tensor **out, dp_error *err)
 {
     dp_account *a = rq->run->constants ? NULL : session_account(rq->session);
     dp_tensor *flat = NULL;
 
     /* checked here because dp_as_strided() allows any offset for a shape without elements */
     if (g->offset > n)
-        return place_fail(err, DP_EVALUE, at,
-                          "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
-                          g->offset, n);
+        return json_path_fail(err, DP_EVALUE, at,
+                              "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
+                              g->offset, n);
     int rc = dp_tensor_from(a, dtype, g->device, g->is_storage ? 1 : g->ndim,
                             g->is_storage ? &n : g->shape, from, elements, &flat, err);
 
@@ -335,22 +336,22 @@ static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *dat
 }
 
 static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, size_t index,
-                                const place *at, dp_tensor **out, dp_error *err)
+                                const json_path *at, dp_tensor **out, dp_error *err)
 {
     size_t size = dp_dtype_size(dtype), have;
     uint64_t want = dp_sizes_product(size, g->shape, (size_t)g->ndim);
 
     if (index >= rq->n_attachments)
-        return place_fail(err, DP_EVALUE, at, "attachment %zu, but the message has %zu", index,
-                          rq->n_attachments);
+        return json_path_fail(err, DP_EVALUE, at, "attachment %zu, but the message has %zu", index,
+                              rq->n_attachments);
     have = rq->attachment_bytes[index];
     if (g->is_storage && have % size != 0)
-        return place_fail(err, DP_EVALUE, at, "%zu bytes are no whole number of %s", have,
-                          dp_dtype_name(dtype));
+        return json_path_fail(err, DP_EVALUE, at, "%zu bytes are no whole number of %s", have,
+                              dp_dtype_name(dtype));
     if (!g->is_storage && want != have)
-        return place_fail(err, DP_EVALUE, at,
-                          "shape and dtype take %" PRIu64 " bytes but the attachment has %zu", want,
-                          have);
+        return json_path_fail(err, DP_EVALUE, at,
+                              "shape and dtype take %" PRIu64 " bytes but the attachment has %zu",
+                              want, have);
     return tensor_of_elements(rq, g, dtype, (int64_t)(have / size), dtype,
                               rq->attached + rq->attachment_offset[index], at, out, err);
 }
@@ -358,7 +359,7 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
 extern const proto_type proto_dtype; /* proto/types/dtype.json */
 
 static int from_data(request *rq, const tensor_create_params *p, geometry *g, dp_dtype dtype,
-                     const place *at, dp_tensor **out, dp_error *err)
+                     const json_path *at, dp_tensor **out, dp_error *err)
 {
     literal l;
 
@@ -371,10 +372,10 @@ static int from_data(request *rq, const tensor_create_params *p, geometry *g, dp
     return tensor_of_data(rq, &l, g, p->data, p->has_dtype, out);
 }
 
-int tensor_from_params(request *rq, const tensor_create_params *p, const place *at, dp_tensor **out,
-                       dp_error *err)
+int tensor_from_params(request *rq, const tensor_create_params *p, const json_path *at,
+                       dp_tensor **out, dp_error *err)
 {
-    place inside = {at, p->data != NULL ? "data" : "attachment", 0};
+    json_path inside = {at, p->data != NULL ? "data" : "attachment", 0};
     dp_dtype dtype = p->has_dtype ? dp_dtype_parse(proto_dtype.values[p->dtype]) : DP_FLOAT32;
     geometry g;
 
@@ -388,16 +389,18 @@ int tensor_from_params(request *rq, const tensor_create_params *p, const place *
         return dp_tensor_new(dtype, g.device, g.ndim, g.shape, g.has_strides ? g.strides : NULL,
                              out, err);
     if ((p->data == NULL) == !p->has_attachment)
-        return place_fail(err, DP_EVALUE, at, "a tensor literal needs either data or attachment%s",
-                          meta ? ", or a shape alone" : "");
+        return json_path_fail(err, DP_EVALUE, at,
+                              "a tensor literal needs either data or attachment%s",
+                              meta ? ", or a shape alone" : "");
     if (p->data != NULL)
         return from_data(rq, p, &g, dtype, &inside, out, err);
     if (!p->has_dtype || !g.has_shape)
-        return place_fail(err, DP_EVALUE, at, "an attachment needs dtype and shape");
+        return json_path_fail(err, DP_EVALUE, at, "an attachment needs dtype and shape");
     return tensor_of_attachment(rq, &g, dtype, (size_t)p->attachment, &inside, out, err);
 }
 
-int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err)
+int tensor_from_json(request *rq, const cJSON *j, const json_path *at, dp_tensor **out,
+                     dp_error *err)
 {
     tensor_create_params p = {0};
 

@@ -7,11 +7,11 @@
 #include "lower.h"
 
 /* Copy the context's error to `l->err`, with path `at` in front. */
-static int ctx_fail_at(const lowering *l, const place *at)
+static int ctx_fail_at(const lowering *l, const json_path *at)
 {
     const dp_error *why = dp_ctx_error(l->rq->ctx);
 
-    return place_fail(l->err, why->code, at, "%s", why->message);
+    return json_path_fail(l->err, why->code, at, "%s", why->message);
 }
 
 static bool is_ref(const cJSON *j)
@@ -33,7 +33,7 @@ static bool has_runtime_values(const cJSON *j)
 
 /* -- arguments -- */
 
-static int operand(lowering *l, const cJSON *j, const place *at, dp_ref *out);
+static int operand(lowering *l, const cJSON *j, const json_path *at, dp_ref *out);
 
 static int add(lowering *l, dp_step *s, dp_ref *first)
 {
@@ -42,7 +42,7 @@ static int add(lowering *l, dp_step *s, dp_ref *first)
     return dp_builder_add(l->b, s, first, NULL) < 0 ? run_ctx_error(l->rq, l->err) : 0;
 }
 
-static int reference(lowering *l, const cJSON *j, const place *at, dp_ref *out)
+static int reference(lowering *l, const cJSON *j, const json_path *at, dp_ref *out)
 {
     int64_t index = param_int(j, "index", -1);
     dp_ref list;
@@ -57,9 +57,9 @@ static int reference(lowering *l, const cJSON *j, const place *at, dp_ref *out)
         out);
 }
 
-static int operands(lowering *l, const cJSON *array, const place *at, dp_ref **out, size_t *n)
+static int operands(lowering *l, const cJSON *array, const json_path *at, dp_ref **out, size_t *n)
 {
-    place inside = {at, NULL, 0};
+    json_path inside = {at, NULL, 0};
     const cJSON *item;
 
     *n = array != NULL ? (size_t)cJSON_GetArraySize(array) : 0;
@@ -76,7 +76,7 @@ static int operands(lowering *l, const cJSON *array, const place *at, dp_ref **o
     return 0;
 }
 
-static int constant(lowering *l, const cJSON *j, const place *at, dp_ref *out)
+static int constant(lowering *l, const cJSON *j, const json_path *at, dp_ref *out)
 {
     dp_value v;
     int rc = value_from_json(l->rq, j, at, &v, l->err);
@@ -86,7 +86,7 @@ static int constant(lowering *l, const cJSON *j, const place *at, dp_ref *out)
     return rc;
 }
 
-static int operand(lowering *l, const cJSON *j, const place *at, dp_ref *out)
+static int operand(lowering *l, const cJSON *j, const json_path *at, dp_ref *out)
 {
     dp_step s = {.kind = DP_STEP_LIST, .n_rets = 1};
     dp_ref *items;
@@ -104,7 +104,7 @@ static int operand(lowering *l, const cJSON *j, const place *at, dp_ref *out)
     return rc < 0 ? rc : add(l, &s, out);
 }
 
-static int kwargs(lowering *l, const cJSON *object, const place *at, dp_step *s)
+static int kwargs(lowering *l, const cJSON *object, const json_path *at, dp_step *s)
 {
     size_t n = object != NULL ? (size_t)cJSON_GetArraySize(object) : 0;
     dp_ref_kwarg *list = dp_arena_alloc_n(dp_ctx_arena(l->rq->ctx), n, sizeof(*list));
@@ -115,7 +115,7 @@ static int kwargs(lowering *l, const cJSON *object, const place *at, dp_step *s)
     s->kwargs = list;
     cJSON_ArrayForEach(m, object)
     {
-        place inside = {at, m->string, 0};
+        json_path inside = {at, m->string, 0};
         list[s->n_kwargs].name = m->string;
         int rc = operand(l, m, &inside, &list[s->n_kwargs].value);
         if (rc < 0)
@@ -127,19 +127,19 @@ static int kwargs(lowering *l, const cJSON *object, const place *at, dp_step *s)
 
 /* -- steps -- */
 
-int program_get(request *rq, int64_t handle, const place *at, dp_program **out, dp_error *err)
+int program_get(request *rq, int64_t handle, const json_path *at, dp_program **out, dp_error *err)
 {
-    place inside = {at, "program", 0};
+    json_path inside = {at, "program", 0};
 
     *out = programs_get(session_programs(rq->session), (uint64_t)handle);
     if (*out != NULL)
         return 0;
-    return place_fail(err, DP_ENOTFOUND, &inside, "no program %llu in this session",
-                      (unsigned long long)handle);
+    return json_path_fail(err, DP_ENOTFOUND, &inside, "no program %llu in this session",
+                          (unsigned long long)handle);
 }
 
 /* Set the kind of the step and its name or its program; `s->program` is owned. */
-static int kind_of_step(lowering *l, const cJSON *j, const place *at, dp_step *s)
+static int kind_of_step(lowering *l, const cJSON *j, const json_path *at, dp_step *s)
 {
     static const struct {
         const char *name;
@@ -161,7 +161,7 @@ static int kind_of_step(lowering *l, const cJSON *j, const place *at, dp_step *s
     return program_get(l->rq, param_int(j, "program", 0), at, &s->program, l->err);
 }
 
-static int names(lowering *l, const cJSON *as, const place *at, dp_ref first)
+static int names(lowering *l, const cJSON *as, const json_path *at, dp_ref first)
 {
     const cJSON *name;
 
@@ -174,9 +174,9 @@ static int names(lowering *l, const cJSON *as, const place *at, dp_ref first)
     return 0;
 }
 
-static int step(lowering *l, const cJSON *j, const place *at)
+static int step(lowering *l, const cJSON *j, const json_path *at)
 {
-    place in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0}, in_as = {at, "as", 0};
+    json_path in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0}, in_as = {at, "as", 0};
     const cJSON *as = param(j, "as"), *by_name = param(j, "kwargs");
     dp_step s = {.n_rets = as != NULL ? cJSON_GetArraySize(as) : -1};
     dp_ref *args, first = 0;
@@ -202,7 +202,7 @@ static int step(lowering *l, const cJSON *j, const place *at)
 
 static int steps(lowering *l, const cJSON *list)
 {
-    place at = {NULL, "steps", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "steps", 0}, inside = {&at, NULL, 0};
     const cJSON *j;
 
     if (cJSON_GetArraySize(list) > LIMIT_PROGRAM_STEPS)
@@ -224,7 +224,7 @@ static int steps(lowering *l, const cJSON *list)
 
 static int outputs(lowering *l, const cJSON *list)
 {
-    place at = {NULL, "outputs", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "outputs", 0}, inside = {&at, NULL, 0};
     const cJSON *j;
     dp_ref r;
 
@@ -254,7 +254,7 @@ int lowering_finish(lowering *l, const cJSON *list, const cJSON *results, int rc
 
 static int declare_inputs(lowering *l, const cJSON *list)
 {
-    place at = {NULL, "inputs", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "inputs", 0}, inside = {&at, NULL, 0};
     const cJSON *j;
     dp_ref r;
 
@@ -269,14 +269,14 @@ static int declare_inputs(lowering *l, const cJSON *list)
 
 static int declare_constants(lowering *l, const cJSON *object)
 {
-    place at = {NULL, "constants", 0};
+    json_path at = {NULL, "constants", 0};
     const cJSON *j;
     dp_value v;
     dp_ref r;
 
     cJSON_ArrayForEach(j, object)
     {
-        place inside = {&at, j->string, 0};
+        json_path inside = {&at, j->string, 0};
         int rc = value_from_json(l->rq, j, &inside, &v, l->err);
         if (rc < 0)
             return rc;

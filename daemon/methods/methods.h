@@ -113,13 +113,13 @@ const method *method_find(const char *name);
 
 /* The path of a value inside the params, for errors: "args[1].data".  Each level of the parser puts
  * its own element on the stack and links it to `up`; only an error prints the path. */
-typedef struct place {
-    const struct place *up; /* NULL: outermost element */
-    const char *name;       /* member name; NULL: an array's item, [index] */
+typedef struct json_path {
+    const struct json_path *up; /* NULL: outermost element */
+    const char *name;           /* member name; NULL: an array's item, [index] */
     size_t index;
-} place;
+} json_path;
 /* Call dp_error_set() with `code` and the message "<path>: <format>". */
-int place_fail(dp_error *err, int code, const place *at, const char *format, ...)
+int json_path_fail(dp_error *err, int code, const json_path *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* -- proto.c: the check -- */
@@ -171,7 +171,7 @@ extern const char proto_openrpc[]; /* the OpenRPC document that rpc.discover ans
 
 /* Check `j` against type `t`.  DP_EPARAMS: the message names the path, the expected and the actual
  * kind. */
-int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *err);
+int proto_check(const proto_type *t, const cJSON *j, const json_path *at, dp_error *err);
 /* Check the params of a method against its type `t` and store them in `*out`, whose struct must be
  * zeroed. */
 int proto_read(const proto_type *t, const cJSON *params, void *out, dp_error *err);
@@ -232,14 +232,15 @@ void run_undo(request *rq);
 void *run_alloc(request *rq, size_t bytes, dp_error *err);
 /* Find the tensor with this handle and pin it until the method ends.  `*out` is borrowed.
  * DP_ENOTFOUND: the session has no such handle; the message names path `at`. */
-int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_error *err);
+int run_pin(request *rq, uint64_t handle, const json_path *at, dp_tensor **out, dp_error *err);
 /* Find the generator with this handle; otherwise like run_pin(). */
-int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
+int run_pin_generator(request *rq, uint64_t handle, const json_path *at, dp_generator **out,
                       dp_error *err);
 /* Find the object with this handle and pin it until the method ends.  `*out` is borrowed.
  * DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with its
  * plugin. */
-int run_pin_object(request *rq, uint64_t handle, const place *at, dp_object **out, dp_error *err);
+int run_pin_object(request *rq, uint64_t handle, const json_path *at, dp_object **out,
+                   dp_error *err);
 /* Take `t` and release it when the method ends. */
 int run_keep(request *rq, dp_tensor *t, dp_error *err);
 int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
@@ -274,17 +275,18 @@ int run_ctx_error(request *rq, dp_error *err);
 /* -- number.c -- */
 
 /* Read a number, or one of the strings "nan", "inf" and "-inf". */
-int double_from_json(const cJSON *j, const place *at, double *out, dp_error *err);
+int double_from_json(const cJSON *j, const json_path *at, double *out, dp_error *err);
 /* Read an integral number, or a string with the decimal digits of an int64. */
-int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err);
+int int_from_json(const cJSON *j, const json_path *at, int64_t *out, dp_error *err);
 
 /* -- literal.c -- */
 
 /* Make a tensor from a literal {"dtype", "shape", "data" | "attachment", "strides",
  * "storage_offset"}; these members are also the params of tensor.create.  `*out` is owned. */
-int tensor_from_params(request *rq, const tensor_create_params *p, const place *at, dp_tensor **out,
-                       dp_error *err);
-int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **out, dp_error *err);
+int tensor_from_params(request *rq, const tensor_create_params *p, const json_path *at,
+                       dp_tensor **out, dp_error *err);
+int tensor_from_json(request *rq, const cJSON *j, const json_path *at, dp_tensor **out,
+                     dp_error *err);
 
 /* -- value.c: JSON to dp_value; result.c: dp_value to JSON -- */
 
@@ -293,10 +295,10 @@ int tensor_from_json(request *rq, const cJSON *j, const place *at, dp_tensor **o
 
 /* Read numbers, strings, arrays (DP_TAG_LIST), {"tensor":n} and tensor literals.  The values are
  * not yet converted to the types of a schema. */
-int value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err);
+int value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out, dp_error *err);
 /* Read the items of an array, or the members of an object. */
-int values_from_json(request *rq, const cJSON *array, const place *at, dp_value **out, size_t *n,
-                     dp_error *err);
+int values_from_json(request *rq, const cJSON *array, const json_path *at, dp_value **out,
+                     size_t *n, dp_error *err);
 
 enum { /* proto's return_kind, and RETURN_DESCRIBED */
        RETURN_HANDLE = RETURN_KIND_HANDLE,
@@ -312,7 +314,7 @@ int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
 /* Read a runtime key by its name.  DP_ENOTFOUND: no such key; the message has the nearest names.
  * DP_EVALUE: the name is an alias key. */
-int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err);
+int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *err);
 /* Write member `name`: the runtime keys of set `s`, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
 /* Return the elements of `t`, whose view is `*v`, if they are contiguous in the host's memory.
@@ -351,7 +353,7 @@ int program_inline(request *rq, const program_run_params *p, dp_program **out,
                    const dp_value **inputs, dp_error *err);
 /* Find a program by handle; `*out` is owned.  DP_ENOTFOUND: the session has no such program; the
  * message names member "program" of the object at `at`. */
-int program_get(request *rq, int64_t handle, const place *at, dp_program **out, dp_error *err);
+int program_get(request *rq, int64_t handle, const json_path *at, dp_program **out, dp_error *err);
 
 /* -- functions that several methods use -- */
 

@@ -24,20 +24,20 @@ static bool special_float(const char *s, double *out)
     return false;
 }
 
-int double_from_json(const cJSON *j, const place *at, double *out, dp_error *err)
+int double_from_json(const cJSON *j, const json_path *at, double *out, dp_error *err)
 {
     *out = j->valuedouble;
     if (json_type(j) == cJSON_Number ||
         (json_type(j) == cJSON_String && special_float(j->valuestring, out)))
         return 0;
     if (cJSON_IsString(j))
-        return place_fail(err, DP_EVALUE, at,
-                          "expected a number, 'nan', 'inf' or '-inf' but got '%.64s'",
-                          j->valuestring);
-    return place_fail(err, DP_ETYPE, at, "expected a number but got %s", json_kind(j));
+        return json_path_fail(err, DP_EVALUE, at,
+                              "expected a number, 'nan', 'inf' or '-inf' but got '%.64s'",
+                              j->valuestring);
+    return json_path_fail(err, DP_ETYPE, at, "expected a number but got %s", json_kind(j));
 }
 
-int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err)
+int int_from_json(const cJSON *j, const json_path *at, int64_t *out, dp_error *err)
 {
     const char *s = j->valuestring;
 
@@ -46,19 +46,20 @@ int int_from_json(const cJSON *j, const place *at, int64_t *out, dp_error *err)
         return 0;
     }
     if (cJSON_IsNumber(j))
-        return place_fail(err, DP_EVALUE, at, "expected an integer but got %.15g", j->valuedouble);
+        return json_path_fail(err, DP_EVALUE, at, "expected an integer but got %.15g",
+                              j->valuedouble);
     if (!cJSON_IsString(j))
-        return place_fail(err, DP_ETYPE, at, "expected an integer but got %s", json_kind(j));
+        return json_path_fail(err, DP_ETYPE, at, "expected an integer but got %s", json_kind(j));
     const char *digits = s + (*s == '-');
     size_t n = strspn(digits, "0123456789");
     intmax_t i = strtoimax(s, NULL, 10);
     char back[24];
     snprintf(back, sizeof(back), "%" PRIdMAX, i);
     if (n == 0 || digits[n] != '\0')
-        return place_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
+        return json_path_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
     /* 18 digits always fit; `back` may then differ only by leading zeros */
     if (strcmp(back, s) != 0 && n > 18)
-        return place_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
+        return json_path_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
     *out = i;
     return 0;
 }

@@ -39,15 +39,15 @@ int object_list(request *rq, jw *w, dp_error *err)
  * released like any other. */
 static int check_listed(request *rq, const cJSON *list, dp_error *err)
 {
-    place at = {NULL, "objects", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "objects", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
 
     cJSON_ArrayForEach(item, list)
     {
         dp_object *o = session_object_get(rq->session, (uint64_t)item->valuedouble);
         if (o == NULL)
-            return place_fail(err, DP_ENOTFOUND, &inside, "no object %.0f in this session",
-                              item->valuedouble);
+            return json_path_fail(err, DP_ENOTFOUND, &inside, "no object %.0f in this session",
+                                  item->valuedouble);
         dp_object_unref(o);
         inside.index++;
     }
@@ -61,7 +61,7 @@ int object_release(request *rq, const object_release_params *p, jw *w, dp_error 
     const cJSON *item;
 
     if (p->objects == NULL && !p->all)
-        return place_fail(err, DP_EPARAMS, NULL, "missing member 'objects', or all: true");
+        return json_path_fail(err, DP_EPARAMS, NULL, "missing member 'objects', or all: true");
     int rc = check_listed(rq, p->objects, err);
     if (rc < 0)
         return rc;

@@ -10,8 +10,8 @@ enum { DESCRIPTOR_BYTES = 64 }; /* bytes of elements that take as long to print 
 
 /* -- arguments -- */
 
-static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwarg **out, size_t *n,
-                            dp_error *err)
+static int kwargs_from_json(request *rq, const cJSON *j, const json_path *at, dp_kwarg **out,
+                            size_t *n, dp_error *err)
 {
     const cJSON *m;
     size_t i = 0;
@@ -22,7 +22,7 @@ static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwa
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu arguments by name", *n);
     cJSON_ArrayForEach(m, j)
     {
-        place inside = {at, m->string, 0};
+        json_path inside = {at, m->string, 0};
         int rc = value_from_json(rq, m, &inside, &(*out)[i].value, err);
         if (rc < 0)
             return rc;
@@ -34,7 +34,7 @@ static int kwargs_from_json(request *rq, const cJSON *j, const place *at, dp_kwa
 int bind_from_json(request *rq, const char *op, const cJSON *args_json, const cJSON *kwargs_json,
                    dp_bound *out, dp_error *err)
 {
-    place in_args = {NULL, "args", 0}, in_kwargs = {NULL, "kwargs", 0};
+    json_path in_args = {NULL, "args", 0}, in_kwargs = {NULL, "kwargs", 0};
     size_t n_args, n_kwargs;
     dp_value *args;
     dp_kwarg *kwargs;

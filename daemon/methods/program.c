@@ -29,8 +29,8 @@ int program_create(request *rq, const program_create_params *p, jw *w, dp_error 
 int program_release(request *rq, const program_release_params *p, jw *w, dp_error *err)
 {
     if (!programs_release(session_programs(rq->session), (uint64_t)p->program))
-        return place_fail(err, DP_ENOTFOUND, &(place){NULL, "program", 0},
-                          "no program %llu in this session", (unsigned long long)p->program);
+        return json_path_fail(err, DP_ENOTFOUND, &(json_path){NULL, "program", 0},
+                              "no program %llu in this session", (unsigned long long)p->program);
     jw_object(w);
     member_int(w, "released", 1);
     jw_object_end(w);
@@ -44,16 +44,16 @@ int program_release(request *rq, const program_release_params *p, jw *w, dp_erro
 static int fill_inputs(request *rq, const cJSON *object, const dp_program *p, dp_value *inputs,
                        bool *given, dp_error *err)
 {
-    place at = {NULL, "inputs", 0};
+    json_path at = {NULL, "inputs", 0};
     const cJSON *m;
 
     cJSON_ArrayForEach(m, object)
     {
-        place inside = {&at, m->string, 0};
+        json_path inside = {&at, m->string, 0};
         int64_t i = dp_program_input_find(p, m->string);
         if (i < 0)
-            return place_fail(err, DP_ENOTFOUND, &at, "the program has no input '%.64s'",
-                              m->string);
+            return json_path_fail(err, DP_ENOTFOUND, &at, "the program has no input '%.64s'",
+                                  m->string);
         int rc = value_from_json(rq, m, &inside, &inputs[i], err);
         if (rc < 0)
             return rc;
@@ -77,8 +77,8 @@ static int inputs_by_name(request *rq, const cJSON *object, const dp_program *p,
     int rc = fill_inputs(rq, object, p, inputs, given, err);
     for (uint32_t i = 0; rc == 0 && i < info.n_inputs; i++)
         if (!given[i])
-            rc = place_fail(err, DP_ETYPE, &(place){NULL, "inputs", 0}, "missing input '%.64s'",
-                            dp_program_input_name(p, i));
+            rc = json_path_fail(err, DP_ETYPE, &(json_path){NULL, "inputs", 0},
+                                "missing input '%.64s'", dp_program_input_name(p, i));
     *out = inputs;
     return rc;
 }
@@ -200,7 +200,8 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
     dp_program *program = NULL;
 
     if (p->has_program == (p->steps != NULL) || p->has_program == (p->outputs != NULL))
-        return place_fail(err, DP_EPARAMS, NULL, "expected either program, or steps and outputs");
+        return json_path_fail(err, DP_EPARAMS, NULL,
+                              "expected either program, or steps and outputs");
     if (dp_checkpoint(rq->ctx) < 0)
         return run_ctx_error(rq, err);
     int rc = find_program(rq, p, &program, &inputs, err);

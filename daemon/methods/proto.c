@@ -12,9 +12,9 @@ enum { NAME_SHOWN = 100 };
 
 /* -- JSON paths -- */
 
-static size_t place_print(const place *at, char *buf, size_t bytes)
+static size_t json_path_print(const json_path *at, char *buf, size_t bytes)
 {
-    size_t n = at->up != NULL ? place_print(at->up, buf, bytes) : 0;
+    size_t n = at->up != NULL ? json_path_print(at->up, buf, bytes) : 0;
 
     if (n >= bytes)
         return bytes;
@@ -25,13 +25,13 @@ static size_t place_print(const place *at, char *buf, size_t bytes)
     return n;
 }
 
-int place_fail(dp_error *err, int code, const place *at, const char *format, ...)
+int json_path_fail(dp_error *err, int code, const json_path *at, const char *format, ...)
 {
     char where[512] = "params", what[DP_ERROR_MESSAGE_MAX];
     va_list ap;
 
     if (at != NULL)
-        place_print(at, where, sizeof(where));
+        json_path_print(at, where, sizeof(where));
     va_start(ap, format);
     vsnprintf(what, sizeof(what), format, ap);
     va_end(ap);
@@ -90,7 +90,7 @@ const char *json_kind(const cJSON *j)
     return kinds & PROTO_NUMBER ? "number" : kind_names[i];
 }
 
-static int fail_kind(unsigned kinds, const cJSON *j, const place *at, dp_error *err)
+static int fail_kind(unsigned kinds, const cJSON *j, const json_path *at, dp_error *err)
 {
     char expected[128] = "";
     size_t n = 0;
@@ -100,14 +100,14 @@ static int fail_kind(unsigned kinds, const cJSON *j, const place *at, dp_error *
             n += (size_t)snprintf(expected + n, sizeof(expected) - n, n ? " or %s" : "%s",
                                   kind_names[i]);
     if (cJSON_IsNumber(j))
-        return place_fail(err, DP_EPARAMS, at, "expected %s but got %.15g", expected,
-                          j->valuedouble);
-    return place_fail(err, DP_EPARAMS, at, "expected %s but got %s", expected, json_kind(j));
+        return json_path_fail(err, DP_EPARAMS, at, "expected %s but got %.15g", expected,
+                              j->valuedouble);
+    return json_path_fail(err, DP_EPARAMS, at, "expected %s but got %s", expected, json_kind(j));
 }
 
 /* -- the check -- */
 
-static int check_enum(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+static int check_enum(const proto_type *t, const cJSON *j, const json_path *at, dp_error *err)
 {
     char list[512];
     size_t n = 0;
@@ -118,8 +118,8 @@ static int check_enum(const proto_type *t, const cJSON *j, const place *at, dp_e
     list[0] = '\0';
     for (unsigned i = 0; i < t->n_values && n < sizeof(list); i++)
         n += (size_t)snprintf(list + n, sizeof(list) - n, i ? ", '%s'" : "'%s'", t->values[i]);
-    return place_fail(err, DP_EPARAMS, at, "expected one of %s but got '%.*s'", list, NAME_SHOWN,
-                      j->valuestring);
+    return json_path_fail(err, DP_EPARAMS, at, "expected one of %s but got '%.*s'", list,
+                          NAME_SHOWN, j->valuestring);
 }
 
 /* Members that users of PyTorch may expect of a tensor, and the reason why they are unknown
@@ -142,7 +142,7 @@ static const char *instead_of(const char *name)
     return NULL;
 }
 
-static int fail_unknown(const proto_type *t, const char *name, const place *at, dp_error *err)
+static int fail_unknown(const proto_type *t, const char *name, const json_path *at, dp_error *err)
 {
     const char *names[64], *near;
     size_t n = 0;
@@ -153,12 +153,12 @@ static int fail_unknown(const proto_type *t, const char *name, const place *at, 
     }
     const char *instead = instead_of(name);
     if (instead != NULL)
-        return place_fail(err, DP_EPARAMS, at, "unknown member '%s': %s", name, instead);
+        return json_path_fail(err, DP_EPARAMS, at, "unknown member '%s': %s", name, instead);
     near = nearest_name(name, names, n);
     if (near == NULL)
-        return place_fail(err, DP_EPARAMS, at, "unknown member '%.*s'", NAME_SHOWN, name);
-    return place_fail(err, DP_EPARAMS, at, "unknown member '%.*s', did you mean '%s'?", NAME_SHOWN,
-                      name, near);
+        return json_path_fail(err, DP_EPARAMS, at, "unknown member '%.*s'", NAME_SHOWN, name);
+    return json_path_fail(err, DP_EPARAMS, at, "unknown member '%.*s', did you mean '%s'?",
+                          NAME_SHOWN, name, near);
 }
 
 /* Return the member of type `t` that `m` is; NULL: none. */
@@ -170,11 +170,11 @@ static const proto_member *member_find(const proto_type *t, const cJSON *m)
     return NULL;
 }
 
-static int check_missing(const proto_type *t, uint64_t given, const place *at, dp_error *err)
+static int check_missing(const proto_type *t, uint64_t given, const json_path *at, dp_error *err)
 {
     for (unsigned i = 0; i < t->n_members && t->members[i].required; i++)
         if (!(given & (uint64_t)1 << i))
-            return place_fail(err, DP_EPARAMS, at, "missing member '%s'", t->members[i].name);
+            return json_path_fail(err, DP_EPARAMS, at, "missing member '%s'", t->members[i].name);
     return 0;
 }
 
@@ -227,7 +227,7 @@ void proto_fill(const proto_type *t, const cJSON *object, void *out)
 }
 
 /* Check object `j` and store its members in the struct `out`; NULL: only check. */
-static int check_object(const proto_type *t, const cJSON *j, const place *at, void *out,
+static int check_object(const proto_type *t, const cJSON *j, const json_path *at, void *out,
                         dp_error *err)
 {
     /* bit i: member i was given; for the first 64 members, which include all required ones */
@@ -236,7 +236,7 @@ static int check_object(const proto_type *t, const cJSON *j, const place *at, vo
 
     cJSON_ArrayForEach(m, j)
     {
-        place inside = {at, m->string, 0};
+        json_path inside = {at, m->string, 0};
         const proto_member *member = member_find(t, m);
         const proto_type *type = member != NULL ? member->type : t->items;
         if (member == NULL && t->closed)
@@ -251,10 +251,10 @@ static int check_object(const proto_type *t, const cJSON *j, const place *at, vo
     return check_missing(t, given, at, err);
 }
 
-static int check_items(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+static int check_items(const proto_type *t, const cJSON *j, const json_path *at, dp_error *err)
 {
     const cJSON *item;
-    place inside = {at, NULL, 0};
+    json_path inside = {at, NULL, 0};
 
     cJSON_ArrayForEach(item, j)
     {
@@ -278,7 +278,7 @@ static const proto_type *choose(const proto_type *t, const cJSON *j)
     return t->choices[t->n_choices - 1];
 }
 
-int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *err)
+int proto_check(const proto_type *t, const cJSON *j, const json_path *at, dp_error *err)
 {
     unsigned kinds = kinds_of(j);
 
@@ -291,8 +291,8 @@ int proto_check(const proto_type *t, const cJSON *j, const place *at, dp_error *
     if (kinds == PROTO_STRING && t->n_values > 0)
         return check_enum(t, j, at, err);
     if ((kinds & PROTO_NUMBER) && t->bounded && j->valuedouble < (double)t->minimum)
-        return place_fail(err, DP_EPARAMS, at, "expected at least %" PRId64 " but got %.15g",
-                          t->minimum, j->valuedouble);
+        return json_path_fail(err, DP_EPARAMS, at, "expected at least %" PRId64 " but got %.15g",
+                              t->minimum, j->valuedouble);
     return 0;
 }
 

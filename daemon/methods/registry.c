@@ -180,7 +180,7 @@ static int read_ops(request *rq, const cJSON *list, table_query *q, dp_error *er
 
 static int read_keys(request *rq, const cJSON *list, table_query *q, dp_error *err)
 {
-    place at = {NULL, "keys", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "keys", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
 
     if (list == NULL) { /* every runtime key: the alias keys are at the end of the list */

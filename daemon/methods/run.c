@@ -106,24 +106,24 @@ static bool run_uses_object(const run *r, const void *o)
 
 /* DP_EWAIT: a stuck call of the session uses `what`.  DP_EBUSY: it does, and `rq` may not wait. */
 static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what), const void *what,
-                       const place *at, dp_error *err)
+                       const json_path *at, dp_error *err)
 {
     if (!session_stuck_find(rq->session, uses, what, &rq->waits_for))
         return 0;
     if (!rq->never_waits)
         return DP_EWAIT;
-    return place_fail(
+    return json_path_fail(
         err, DP_EBUSY, at,
         "in use by a call that has not ended after its deadline, and the daemon leaves");
 }
 
-int run_pin(request *rq, uint64_t handle, const place *at, dp_tensor **out, dp_error *err)
+int run_pin(request *rq, uint64_t handle, const json_path *at, dp_tensor **out, dp_error *err)
 {
     dp_tensor *t = session_tensor_get(rq->session, handle);
 
     if (t == NULL)
-        return place_fail(err, DP_ENOTFOUND, at, "no tensor %llu in this session",
-                          (unsigned long long)handle);
+        return json_path_fail(err, DP_ENOTFOUND, at, "no tensor %llu in this session",
+                              (unsigned long long)handle);
     pin p = {.tensor = t, .handle = handle, .storage = dp_tensor_storage_id(t)};
     if (pin_add(rq->run, p, err) < 0)
         return DP_ERESOURCE;
@@ -136,14 +136,14 @@ int run_keep(request *rq, dp_tensor *t, dp_error *err)
     return pin_add(rq->run, (pin){.tensor = t}, err);
 }
 
-int run_pin_generator(request *rq, uint64_t handle, const place *at, dp_generator **out,
+int run_pin_generator(request *rq, uint64_t handle, const json_path *at, dp_generator **out,
                       dp_error *err)
 {
     dp_generator *g = session_generator_get(rq->session, handle);
 
     if (g == NULL)
-        return place_fail(err, DP_ENOTFOUND, at, "no generator %llu in this session",
-                          (unsigned long long)handle);
+        return json_path_fail(err, DP_ENOTFOUND, at, "no generator %llu in this session",
+                              (unsigned long long)handle);
     if (pin_add(rq->run, (pin){.generator = g}, err) < 0)
         return DP_ERESOURCE;
     *out = g;
@@ -155,19 +155,20 @@ int run_keep_generator(request *rq, dp_generator *g, dp_error *err)
     return pin_add(rq->run, (pin){.generator = g}, err);
 }
 
-int run_pin_object(request *rq, uint64_t handle, const place *at, dp_object **out, dp_error *err)
+int run_pin_object(request *rq, uint64_t handle, const json_path *at, dp_object **out,
+                   dp_error *err)
 {
     dp_object *o = session_object_get(rq->session, handle);
     dp_error why = DP_ERROR_INIT;
 
     if (o == NULL)
-        return place_fail(err, DP_ENOTFOUND, at, "no object %llu in this session",
-                          (unsigned long long)handle);
+        return json_path_fail(err, DP_ENOTFOUND, at, "no object %llu in this session",
+                              (unsigned long long)handle);
     if (pin_add(rq->run, (pin){.object = o}, err) < 0)
         return DP_ERESOURCE;
     if (dp_object_check(o, &why) < 0)
-        return place_fail(err, why.code, at, "object %llu: %s", (unsigned long long)handle,
-                          why.message);
+        return json_path_fail(err, why.code, at, "object %llu: %s", (unsigned long long)handle,
+                              why.message);
     *out = o;
     return check_stuck(rq, run_uses_object, o, at, err);
 }

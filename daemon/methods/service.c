@@ -14,12 +14,12 @@ enum {
 /* Check that param `name`, a time, is at most `most`, the limit of the same name. */
 static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 {
-    const place at = {NULL, name, 0};
+    const json_path at = {NULL, name, 0};
 
     if (ms <= most)
         return 0;
-    return place_fail(err, DP_EPARAMS, &at, "expected at most %lld (%s) but got %lld",
-                      (long long)most, name, (long long)ms);
+    return json_path_fail(err, DP_EPARAMS, &at, "expected at most %lld (%s) but got %lld",
+                          (long long)most, name, (long long)ms);
 }
 
 /* -- server.hello -- */
@@ -292,7 +292,7 @@ static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, d
 {
     const cJSON *item;
     dp_keyset set = {0};
-    place at = {NULL, name, 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, name, 0}, inside = {&at, NULL, 0};
 
     if (list == NULL)
         return 0;

@@ -18,7 +18,7 @@ int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *e
 /* Find the tensor that param "tensor" names and pin it until the method ends. */
 static int find(request *rq, int64_t handle, dp_tensor **out, dp_error *err)
 {
-    return run_pin(rq, (uint64_t)handle, &(place){NULL, "tensor", 0}, out, err);
+    return run_pin(rq, (uint64_t)handle, &(json_path){NULL, "tensor", 0}, out, err);
 }
 
 int tensor_describe(request *rq, const tensor_describe_params *p, jw *w, dp_error *err)
@@ -76,7 +76,7 @@ enum { FREED_BYTES = 256 }; /* bytes that take as long to free as one byte takes
 
 static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_error *err)
 {
-    place at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
+    json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
     dp_tensor *t;
     size_t bytes = 0;
@@ -116,7 +116,7 @@ int tensor_release(request *rq, const tensor_release_params *p, jw *w, dp_error 
     int64_t released = 0;
 
     if (p->tensors == NULL && !p->all)
-        return place_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
+        return json_path_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
     if (!run_is_quick(rq, p->all ? SIZE_MAX : 0))
         return DP_EWORKER;
     int rc = release_listed(rq, p->tensors, &released, err);

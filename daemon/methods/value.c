@@ -6,14 +6,14 @@
 #include "methods.h"
 #include <string.h>
 
-static int pair_from_json(const cJSON *j, const place *at, double *out, dp_error *err)
+static int pair_from_json(const cJSON *j, const json_path *at, double *out, dp_error *err)
 {
-    place inside = {at, NULL, 0};
+    json_path inside = {at, NULL, 0};
     const cJSON *part;
 
     if (!cJSON_IsArray(j) || cJSON_GetArraySize(j) != 2)
-        return place_fail(err, DP_EVALUE, at, "expected [re, im] but got %s of %d elements",
-                          json_kind(j), cJSON_GetArraySize(j));
+        return json_path_fail(err, DP_EVALUE, at, "expected [re, im] but got %s of %d elements",
+                              json_kind(j), cJSON_GetArraySize(j));
     cJSON_ArrayForEach(part, j)
     {
         int rc = double_from_json(part, &inside, &out[inside.index], err);
@@ -24,11 +24,11 @@ static int pair_from_json(const cJSON *j, const place *at, double *out, dp_error
     return 0;
 }
 
-int values_from_json(request *rq, const cJSON *array, const place *at, dp_value **out, size_t *n,
-                     dp_error *err)
+int values_from_json(request *rq, const cJSON *array, const json_path *at, dp_value **out,
+                     size_t *n, dp_error *err)
 {
     const cJSON *item;
-    place inside = {at, NULL, 0};
+    json_path inside = {at, NULL, 0};
 
     *n = array != NULL ? (size_t)cJSON_GetArraySize(array) : 0;
     *out = run_alloc(rq, dp_size_times(*n, sizeof(**out)), err);
@@ -44,7 +44,7 @@ int values_from_json(request *rq, const cJSON *array, const place *at, dp_value 
     return 0;
 }
 
-static int list_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int list_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                           dp_error *err)
 {
     dp_value *values;
@@ -72,7 +72,7 @@ static int string_from_json(request *rq, const char *s, dp_value *out, dp_error 
     return 0;
 }
 
-static int complex_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int complex_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                              dp_error *err)
 {
     double *z = run_alloc(rq, 2 * sizeof(*z), err);
@@ -84,7 +84,7 @@ static int complex_from_json(request *rq, const cJSON *j, const place *at, dp_va
     return pair_from_json(j, at, z, err);
 }
 
-static int handle_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int handle_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                             dp_error *err)
 {
     dp_tensor *t;
@@ -95,14 +95,14 @@ static int handle_from_json(request *rq, const cJSON *j, const place *at, dp_val
     return rc;
 }
 
-static int generator_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int generator_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                                dp_error *err)
 {
     *out = (dp_value){DP_TAG_GENERATOR, 0, {0}};
     return run_pin_generator(rq, (uint64_t)j->valuedouble, at, &out->u.g, err);
 }
 
-static int object_value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int object_value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                                   dp_error *err)
 {
     dp_object *o;
@@ -113,7 +113,7 @@ static int object_value_from_json(request *rq, const cJSON *j, const place *at, 
     return rc;
 }
 
-static int int_value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int int_value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                                dp_error *err)
 {
     (void)rq;
@@ -121,7 +121,7 @@ static int int_value_from_json(request *rq, const cJSON *j, const place *at, dp_
     return int_from_json(j, at, &out->u.i, err);
 }
 
-static int float_value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int float_value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                                  dp_error *err)
 {
     (void)rq;
@@ -129,7 +129,7 @@ static int float_value_from_json(request *rq, const cJSON *j, const place *at, d
     return double_from_json(j, at, &out->u.d, err);
 }
 
-static int literal_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int literal_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                              dp_error *err)
 {
     dp_tensor *t;
@@ -145,31 +145,31 @@ static int literal_from_json(request *rq, const cJSON *j, const place *at, dp_va
 /* Object members that name a kind of value, and the function that reads it. */
 static const struct {
     const char *name;
-    int (*read)(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err);
+    int (*read)(request *rq, const cJSON *j, const json_path *at, dp_value *out, dp_error *err);
 } objects[] = {
     {"tensor", handle_from_json},       {"int", int_value_from_json},
     {"float", float_value_from_json},   {"complex", complex_from_json},
     {"generator", generator_from_json}, {"object", object_value_from_json},
 };
 
-static int object_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
+static int object_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out,
                             dp_error *err)
 {
     const cJSON *m;
 
     cJSON_ArrayForEach(m, j)
     {
-        place inside = {at, m->string, 0};
+        json_path inside = {at, m->string, 0};
         for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
             if (same_name(objects[i].name, m->string))
                 return objects[i].read(rq, m, &inside, out, err);
         if (same_name(m->string, "ref"))
-            return place_fail(err, DP_EVALUE, at, "ref is for the steps of a program");
+            return json_path_fail(err, DP_EVALUE, at, "ref is for the steps of a program");
     }
     return literal_from_json(rq, j, at, out, err);
 }
 
-int value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out, dp_error *err)
+int value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out, dp_error *err)
 {
     *out = dp_none();
     switch (json_type(j)) {
@@ -191,14 +191,14 @@ int value_from_json(request *rq, const cJSON *j, const place *at, dp_value *out,
     }
 }
 
-int key_from_json(const cJSON *j, const place *at, dp_key *out, dp_error *err)
+int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *err)
 {
     dp_error why = DP_ERROR_INIT;
 
     if (dp_key_lookup(j->valuestring, out, &why) < 0)
-        return place_fail(err, why.code, at, "%s", why.message);
+        return json_path_fail(err, why.code, at, "%s", why.message);
     if (dp_key_is_alias(*out))
-        return place_fail(err, DP_EVALUE, at, "'%s' is an alias, expected a key that calls go to",
-                          j->valuestring);
+        return json_path_fail(err, DP_EVALUE, at,
+                              "'%s' is an alias, expected a key that calls go to", j->valuestring);
     return 0;
 }

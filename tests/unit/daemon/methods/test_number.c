@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static const place at = {NULL, "x", 0};
+static const json_path at = {NULL, "x", 0};
 static dp_error err;
 
 static const struct {

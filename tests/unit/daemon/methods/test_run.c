@@ -1,7 +1,7 @@
 /* test_run.c -- what a running method keeps: arguments by handle, fresh handles, deadlines. */
 #include "values.h"
 
-static const place at = {NULL, "args", 0};
+static const json_path at = {NULL, "args", 0};
 
 static uint64_t put(void)
 {

@@ -2,7 +2,7 @@
  * one. */
 #include "values.h"
 
-static const place at = {NULL, "args", 0};
+static const json_path at = {NULL, "args", 0};
 
 START_TEST(values_of_each_kind)
 {
