@@ -1,5 +1,5 @@
-/* plugins.c -- loads plugins at the start: those beside the executable, then those named by
- * --plugin. */
+/* plugins.c -- loads plugins when the daemon starts, and calls their hooks when a session ends:
+ * those beside the executable, then those named by --plugin. */
 #define _GNU_SOURCE
 #include "server.h"
 #include <dirent.h>

@@ -1,12 +1,13 @@
 /* executor.c -- decides which thread runs a request, and when.
  *
- * A connection's jobs run one after another.  A connection that has a job to run is ready, and is
- * in the turn queue of its session.  Turn queues take turns, and so do the connections in a turn
- * queue.  At most one worker runs a connection's jobs, and at most `cap` workers run a session's,
- * so a session with many connections cannot use every thread.  Workers are started when they are
- * needed, up to `cap`.  When work has waited for STALLED_NS because all workers are inside long
- * calls, more are started, up to LIMIT_WORKERS; these exit after they have been idle for a while.
- * One further worker can be started that runs only tasks, so calls never delay tasks for long.
+ * A connection's jobs run one after another.  A connection that has a job to run is ready, and
+ * is in the turn queue of its session.  Turn queues take turns, and so do the connections in a
+ * turn queue.  At most one worker runs a connection's jobs, and at most `cap` workers run a
+ * session's, so a session with many connections cannot use every thread.  Workers are started
+ * when they are needed, up to `cap`.  When work has waited for STALLED_NS because all workers
+ * are inside long calls, more are started, up to LIMIT_WORKERS; these exit after they have been
+ * idle for a while.  A task is work that is no request.  If a task waits that long, one worker
+ * more can be started, which runs only tasks, so calls never delay tasks for long.
  *
  * The loop's thread runs short requests itself: see placement.c.
  *

@@ -68,7 +68,7 @@ static int check_written(const record *r)
 {
     dp_tensor *const *list;
 
-    if (r->e->schema->form == DP_VARIANT_OUT)
+    if (r->e->schema->variant == DP_VARIANT_OUT)
         return dp_error_set(&r->call->ctx->error, DP_ERUNTIME,
                             "%s: functions with out=... arguments don't support automatic "
                             "differentiation, but one of the arguments requires grad.",

@@ -25,7 +25,7 @@ struct dp_generator {
     atomic_uint refs;
     dp_device device;
     uint64_t registration; /* dpi_backend_registration() at its creation */
-    uint64_t pinned;       /* the backend's bit, for dp_backends_unpin() */
+    uint64_t pinned; /* result of dp_backends_pin(): the backend's bit, or 0 if it needs no pin */
     pthread_mutex_t mutex; /* protects `locked` */
     pthread_cond_t unlocked;
     atomic_bool locked; /* a thread uses the generator and may write the fields below */

@@ -68,7 +68,7 @@ static bool take_name(reader *r, char out[READ_NAME])
     skip_blanks(r);
     if (!isalpha((unsigned char)*r->at) && *r->at != '_')
         return false;
-    while (is_name_char(r->at[n]) && n < READ_NAME - 1 &&
+    while (n < READ_NAME - 1 && is_name_char(r->at[n]) &&
            (r->at[n] != ':' || r->at[n + 1] == ':' || (n > 0 && r->at[n - 1] == ':')))
         n++;
     memcpy(out, r->at, n);

@@ -1,8 +1,12 @@
-/* scalar.c -- arithmetic and tests on numbers, for SCALAR steps: formulas compute with sizes,
- * Scalar arguments and flags without calling an operator.
+/* scalar.c -- the operations of a program's SCALAR steps, which compute with sizes, Scalar
+ * arguments and flags without calling an operator: arithmetic on numbers, comparisons (eq and ne
+ * also of strings), and tests of any value.
  *
- * The rules are Python's: "div" divides truly, "floordiv" and "mod" round to minus infinity, and
- * a bool counts as an int.  A result is an int if both operands are, else a float, else complex. */
+ * The names and the rounding are Python's: "div" divides truly, "floordiv" and "mod" round to
+ * minus infinity, and a bool counts as an int.  A result of arithmetic is complex if an operand
+ * is complex, else a float if an operand is a float, else an int; "div" and "pow" never give an
+ * int.  Unlike in Python, an int result outside int64 fails, and a float divided by 0 is inf or
+ * nan. */
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/values.h"
 #include "program_i.h"

@@ -1,5 +1,7 @@
-/* seen.c -- which of a tensor's geometries, and which of a storage's memories, the current call
- * uses.  Those that another thread has used stay when a failed call is undone. */
+/* seen.c -- a resized tensor keeps its replaced geometries, and a storage that grew its replaced
+ * memories, while calls run that began before.  These functions choose the one that the current
+ * call uses.  A change that another thread has used is marked as read, and stays if the call
+ * that made it fails. */
 #include "room.h"
 
 bool dpi_geometry_read_first(dpi_geometry *g)
@@ -13,8 +15,8 @@ bool dpi_geometry_read_first(dpi_geometry *g)
            state == DPI_CHANGE_READ;
 }
 
-/* Tell whether this call may use the memory of `g`.  If another thread made `g`, mark it as read,
- * so that it is not undone. */
+/* Tell whether this call may use the memory of `g`.  Unless the current call made `g`, mark it
+ * as read, so that it is not undone. */
 static bool growth_read(dpi_growth *g)
 {
     uint64_t state = atomic_load_explicit(&g->state, memory_order_acquire);

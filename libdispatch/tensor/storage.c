@@ -1,9 +1,11 @@
 /* storage.c -- bytes on one device.
  *
- * A storage lies in a tensor's home.  Its bytes lie there, too, if they are few and in host memory.
- * A storage names its backend by number and has no pointer into a plugin.  Its bytes may be used
- * only between dpi_storage_enter() and dpi_device_leave().  Bytes in device memory are a block
- * (block.c).  When the device ends, it takes the block back, and the storage stays without data.
+ * A storage lies in the home of a tensor, the block of memory that also holds the tensor, its
+ * version and its geometry (home.h).  Its bytes lie there, too, if they are few and in host
+ * memory.  A storage names its backend by number and has no pointer into a plugin.  Its bytes
+ * may be used only between dpi_storage_enter() and dpi_device_leave().  Bytes in device memory
+ * are a block (block.c).  When the device ends, it takes the block back, and the storage stays
+ * without data.
  *
  * Over 500 lines: making, growing and undoing a storage share its list of growths. */
 #include "base/kind.h"
@@ -142,7 +144,8 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from
     return rc;
 }
 
-/* Initialise `s` with memory that does not lie in its home. */
+/* Initialise `s` with memory of its own allocation, or without memory if the device is meta or
+ * `at` asks for that. */
 static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err)
 {
     dp_device device = at.device;
@@ -256,8 +259,9 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
     return rc;
 }
 
-/* End the charge of the memory of `s`, without its growths, before that is released.  If the memory
- * is a block, hand it the charge, because it may outlive the storage. */
+/* End `charge`, which is for the memory of `s` without its growths.  Call this before
+ * memory_release().  If the memory is a block, the block takes the charge, because the block may
+ * outlive the storage. */
 static void settle_charge(dpi_storage *s, dpi_charge charge)
 {
     if (s->block)
@@ -413,7 +417,8 @@ static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growt
     return rc;
 }
 
-/* Release the first memory of `s`, from before it grew.  `s` itself stays and is counted. */
+/* Release the first memory of `s`, from before it grew.  `s` itself stays, and keeps its
+ * reference to the backend. */
 static void own_memory_end(dpi_storage *s)
 {
     settle_charge(s, dpi_storage_split_charge(s, piece_bytes(s), s->call_made));

@@ -1,9 +1,10 @@
 /* wrapper.c -- tensors made of tensors: a kind, parts (tensors, integers, doubles), a layout, and
  * no memory.
  *
- * A wrapper cannot contain itself: dpi_wrapper_become() refuses parts that are nested deeper than
- * those with which the wrapper was made.  Therefore the depths from that time decrease along every
- * chain of parts. */
+ * A wrapper cannot contain itself: dpi_wrapper_become() refuses parts that are nested deeper
+ * than those with which the wrapper was made.  A wrapper keeps the depth that it was made with
+ * (dpi_parts.depth), and dpi_wrapper_become() refuses parts that would make it deeper.  So every
+ * part has a smaller stored depth than its wrapper. */
 #include "base/kind.h"
 #include "room.h"
 #include <dispatchd/dispatch.h>
@@ -29,7 +30,8 @@ static int check_kind(const char *kind, dp_error *err)
                                DP_LIMIT_NAME_BYTES, DP_LIMIT_NAME_BYTES, kind ? kind : "");
 }
 
-/* Check that `keys` has no key of a kind other than w's own, which is in slot `kind`; -1: none. */
+/* Check that `keys` has no kind's key except that of w's own kind.  `kind`: slot of w's kind
+ * (kind.h); -1: the kind is not registered, so no kind's key is allowed. */
 static int check_foreign_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp_error *err)
 {
     uint64_t own = kind >= 0 ? dpi_key_bit(dpi_kind_key(kind)) : 0;
@@ -44,7 +46,7 @@ static int check_foreign_kinds(const dp_wrapper *w, dp_keyset keys, int kind, dp
                               dp_keyset_print((dp_keyset){foreign, 0}, text, sizeof(text)));
 }
 
-/* Add the key of w's kind, in slot `kind`, to w->keys; -1: it has no key. */
+/* Return w->keys with the key of w's kind, which has slot `kind`; -1: the kind has no key. */
 static dp_keyset with_kind(const dp_wrapper *w, int kind)
 {
     dp_keyset keys = w->keys;
@@ -162,8 +164,9 @@ static bool holds_grad(const dp_wrapper *w)
     return false;
 }
 
-/* The keys of the new wrapper: the requested ones, the device's backend if they name none, the bit
- * that marks wrappers, and the skip bit. */
+/* The keys of the new wrapper: the requested ones, the kind's key, the device's backend if they
+ * name none, the bit that marks wrappers, and, if a part may need a gradient, the skip bit
+ * (DPI_GRAD_BIT: layers of autograd are not skipped). */
 static dp_keyset keys_of(const dp_wrapper *w, int kind)
 {
     dp_keyset keys = with_kind(w, kind);
@@ -246,7 +249,8 @@ bool dp_wrapper_get(const dp_tensor *t, dp_wrapper *out)
     return true;
 }
 
-/* The slot of the kind that `t` had when it was made; -1: its kind has no key. */
+/* Return the slot that the kind of `t` had when `t` was made; -1: no plugin had registered the
+ * kind then. */
 static int kind_of(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->storage->kind_ref - 1;

@@ -40,9 +40,24 @@ static int zeros(dp_ctx *ctx, dp_tensor *like, const int64_t *sizes, size_t n, d
                 {0}, {0});
 }
 
-static int64_t wrap(int64_t dim, size_t ndim)
+/* Make `*dim`, which may be negative, a dimension of `ndim`.  DP_EINDEX: there is none such. */
+static int wrap(dp_ctx *ctx, int64_t *dim, size_t ndim)
 {
-    return dim < 0 ? dim + (int64_t)ndim : dim;
+    int64_t wrapped = *dim < 0 ? *dim + (int64_t)ndim : *dim;
+
+    if (wrapped < 0 || wrapped >= (int64_t)ndim)
+        return dp_fail(ctx, DP_EINDEX, "dimension %lld of a tensor with %zu", (long long)*dim,
+                       ndim);
+    *dim = wrapped;
+    return 0;
+}
+
+/* Fail unless a list of `n` numbers has from `least` to `most` of them. */
+static int check_length(dp_ctx *ctx, const char *what, size_t n, size_t least, size_t most)
+{
+    if (n >= least && n <= most)
+        return 0;
+    return dp_fail(ctx, DP_EVALUE, "%s has %zu numbers, want %zu to %zu", what, n, least, most);
 }
 
 /* Return the n tensors as a list; on failure release them. */
@@ -74,8 +89,8 @@ static int cat_back(dp_call *call)
     const dp_value *sizes = &call->args[1];
     dp_tensor **list = new_list(ctx, sizes->len);
     DP_VIEW(g, grad);
-    int64_t dim = wrap(call->args[2].u.i, (size_t)g.ndim), start = 0;
-    int rc = list != NULL ? 0 : DP_ERESOURCE;
+    int64_t dim = call->args[2].u.i, start = 0;
+    int rc = list != NULL ? wrap(ctx, &dim, (size_t)g.ndim) : DP_ERESOURCE;
 
     for (uint32_t i = 0; i < sizes->len && rc == 0; i++) {
         const dp_value *s = &sizes->u.values[i];
@@ -84,8 +99,11 @@ static int cat_back(dp_call *call)
             rc = zeros(ctx, grad, s->u.ints, s->len, &list[i]);
             continue;
         }
-        rc = slice(ctx, grad, dim, start, s->u.ints[dim], &list[i]);
-        start += s->u.ints[dim];
+        rc = check_length(ctx, "a tensor's sizes", s->len, (size_t)g.ndim, (size_t)g.ndim);
+        if (rc == 0)
+            rc = slice(ctx, grad, dim, start, s->u.ints[dim], &list[i]);
+        if (rc == 0)
+            start += s->u.ints[dim];
     }
     return give_list(call, list, sizes->len, rc);
 }
@@ -127,6 +145,10 @@ static int join(dp_call *call, const char *op, const int64_t *lengths, int64_t d
 
     for (uint32_t i = 0; i < grads->len; i++)
         like = grads->u.tensors[i] != NULL ? grads->u.tensors[i] : like;
+    if (rc == 0)
+        rc = check_length(ctx, "a tensor's sizes", sizes->len, 1, DP_DIM_MAX);
+    if (rc == 0 && like == NULL)
+        rc = dp_fail(ctx, DP_EVALUE, "none of %u gradients is defined", grads->len);
     for (uint32_t i = 0; i < grads->len && rc == 0; i++) {
         size_t n = 0;
         for (int64_t d = 0; d < sizes->len; d++)
@@ -134,7 +156,7 @@ static int join(dp_call *call, const char *op, const int64_t *lengths, int64_t d
                 piece[n++] = d == dim ? lengths[i] : sizes->u.ints[d];
         if (grads->u.tensors[i] != NULL)
             list[i] = dp_tensor_ref(grads->u.tensors[i]);
-        else if (like != NULL)
+        else
             rc = zeros(ctx, like, piece, n, &list[i]);
     }
     if (rc == 0)
@@ -149,15 +171,18 @@ static int join(dp_call *call, const char *op, const int64_t *lengths, int64_t d
 /* grad::split_back(Tensor?[] grads, int[] sizes, int split_size, int dim) -> Tensor */
 static int split_back(dp_call *call)
 {
-    int64_t dim = wrap(call->args[3].u.i, call->args[1].len), split = call->args[2].u.i;
-    int64_t left = call->args[1].u.ints[dim];
+    int64_t dim = call->args[3].u.i, split = call->args[2].u.i;
     size_t n = call->args[0].len;
     int64_t *lengths = dp_alloc_n(call->ctx, n + 1, sizeof(*lengths));
+    int rc = lengths != NULL ? wrap(call->ctx, &dim, call->args[1].len) : DP_ERESOURCE;
 
-    if (lengths == NULL)
-        return DP_ERESOURCE;
-    for (size_t i = 0; i < n; i++, left -= split)
+    if (rc < 0)
+        return rc;
+    int64_t left = call->args[1].u.ints[dim];
+    for (size_t i = 0; i < n; i++) {
         lengths[i] = left < split ? left : split;
+        left -= lengths[i];
+    }
     return join(call, "aten::cat", lengths, dim, false);
 }
 
@@ -165,15 +190,22 @@ static int split_back(dp_call *call)
  * Tensor */
 static int split_with_sizes_back(dp_call *call)
 {
-    int64_t dim = wrap(call->args[3].u.i, call->args[1].len);
+    int64_t dim = call->args[3].u.i;
+    int rc = wrap(call->ctx, &dim, call->args[1].len);
 
-    return join(call, "aten::cat", call->args[2].u.ints, dim, false);
+    if (rc == 0)
+        rc = check_length(call->ctx, "split_sizes", call->args[2].len, call->args[0].len,
+                          call->args[0].len);
+    return rc < 0 ? rc : join(call, "aten::cat", call->args[2].u.ints, dim, false);
 }
 
 /* grad::unbind_back(Tensor?[] grads, int[] sizes, int dim) -> Tensor */
 static int unbind_back(dp_call *call)
 {
-    return join(call, "aten::stack", NULL, wrap(call->args[2].u.i, call->args[1].len), true);
+    int64_t dim = call->args[2].u.i;
+    int rc = wrap(call->ctx, &dim, call->args[1].len);
+
+    return rc < 0 ? rc : join(call, "aten::stack", NULL, dim, true);
 }
 
 /* -- one tensor -- */
@@ -183,9 +215,13 @@ static int constant_pad_nd_back(dp_ctx *ctx, dp_tensor *grad, const int64_t *pad
                                 dp_tensor **out)
 {
     int64_t negated[2 * DP_DIM_MAX];
+    int rc = check_length(ctx, "pad", n, 0, 2 * DP_DIM_MAX);
 
-    for (size_t i = 0; i < n && i < 2 * DP_DIM_MAX; i++)
-        negated[i] = -pad[i];
+    for (size_t i = 0; i < n && rc == 0; i++)
+        if (__builtin_sub_overflow(0, pad[i], &negated[i]))
+            rc = dp_fail(ctx, DP_EVALUE, "pad: %lld cannot be negated", (long long)pad[i]);
+    if (rc < 0)
+        return rc;
     return CALL(ctx, "aten::constant_pad_nd", out, dp_tensor_value(grad), dp_ints(negated, n),
                 dp_int(0));
 }
@@ -194,10 +230,17 @@ static int constant_pad_nd_back(dp_ctx *ctx, dp_tensor *grad, const int64_t *pad
 static int permute_back(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n,
                         dp_tensor **out)
 {
-    int64_t inverse[DP_DIM_MAX];
+    int64_t inverse[DP_DIM_MAX] = {0};
+    int rc = check_length(ctx, "dims", n, 0, DP_DIM_MAX);
 
-    for (size_t i = 0; i < n && i < DP_DIM_MAX; i++)
-        inverse[wrap(dims[i], n)] = (int64_t)i;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        int64_t dim = dims[i];
+        rc = wrap(ctx, &dim, n);
+        if (rc == 0)
+            inverse[dim] = (int64_t)i;
+    }
+    if (rc < 0)
+        return rc;
     return CALL(ctx, "aten::permute", out, dp_tensor_value(self), dp_ints(inverse, n));
 }
 
@@ -208,7 +251,10 @@ static int repeat_back(dp_ctx *ctx, dp_tensor *grad, const int64_t *repeats, siz
     int64_t shape[2 * DP_DIM_MAX], summed[DP_DIM_MAX];
     size_t lead = n - ndim, at = 0;
     dp_tensor *copies = NULL;
+    int rc = check_length(ctx, "repeats", n, ndim, DP_DIM_MAX);
 
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < n; i++)
         if (repeats[i] == 0)
             return zeros(ctx, grad, sizes, ndim, out);
@@ -225,7 +271,7 @@ static int repeat_back(dp_ctx *ctx, dp_tensor *grad, const int64_t *repeats, siz
     if (at > DP_DIM_MAX)
         return dp_fail(ctx, DP_ERUNTIME, "repeat: its gradient needs %zu dimensions, more than %d",
                        at, DP_DIM_MAX);
-    int rc = reshape(ctx, grad, shape, at, &copies);
+    rc = reshape(ctx, grad, shape, at, &copies);
     if (rc == 0)
         rc = CALL(ctx, "aten::sum.dim_IntList", out, dp_tensor_value(copies), dp_ints(summed, n),
                   dp_bool(false), {0});
@@ -241,32 +287,39 @@ typedef struct strided {
     int64_t offset;
 } strided;
 
-static int64_t extent(const strided *s)
+/* Check sizes, strides and offset.  Set *n to the elements of a storage that holds them, and *all to
+ * the elements of the tensor.  DP_EVALUE: negative numbers, or more than int64 holds. */
+static int check_strided(dp_ctx *ctx, const strided *s, size_t n_strides, int64_t *n, int64_t *all)
 {
     int64_t last = s->offset;
+    int rc = check_length(ctx, "sizes", s->ndim, 0, DP_DIM_MAX);
+    bool bad = s->offset < 0, empty = false;
 
-    for (size_t i = 0; i < s->ndim; i++) {
-        if (s->sizes[i] == 0)
-            return 0;
-        last += (s->sizes[i] - 1) * s->strides[i];
+    if (rc == 0)
+        rc = check_length(ctx, "strides", n_strides, s->ndim, s->ndim);
+    *all = 1;
+    for (size_t i = 0; i < s->ndim && rc == 0; i++) {
+        int64_t step;
+        bad |= s->sizes[i] < 0 || s->strides[i] < 0;
+        empty |= s->sizes[i] == 0;
+        bad |= !bad && !empty &&
+               (__builtin_mul_overflow(s->sizes[i] - 1, s->strides[i], &step) ||
+                __builtin_add_overflow(last, step, &last) ||
+                __builtin_mul_overflow(*all, s->sizes[i], all));
     }
-    return last + 1;
+    if (rc == 0 && (bad || last == INT64_MAX))
+        rc = dp_fail(ctx, DP_EVALUE,
+                     "sizes, strides and an offset must not be negative, nor reach past int64");
+    *n = empty ? 0 : last + 1;
+    *all = empty ? 0 : *all;
+    return rc;
 }
 
-static int64_t count(const strided *s)
-{
-    int64_t n = 1;
-
-    for (size_t i = 0; i < s->ndim; i++)
-        n *= s->sizes[i];
-    return n;
-}
-
-/* Where each element of s lies in a storage of n elements: int64 [count(s)]. */
-static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, dp_tensor **out)
+/* Where each element of s lies in a storage of n elements: int64 [all]. */
+static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, int64_t all,
+                   dp_tensor **out)
 {
     DP_VIEW(v, like);
-    const int64_t all = count(s);
     dp_tensor *range = NULL, *window = NULL;
     int rc =
         CALL(ctx, "aten::arange", &range, dp_int(n), dp_int(DP_INT64), {0}, dp_int(v.device), {0});
@@ -335,17 +388,23 @@ static int as_strided_back(dp_call *call)
     strided base = {a[1].u.ints, a[2].u.ints, a[1].len, a[3].u.i};
     strided view = {a[4].u.ints, a[5].u.ints, a[4].len,
                     a[6].tag == DP_TAG_INT ? a[6].u.i : a[3].u.i};
+    int64_t n, n_base, n_view, all, all_base;
+    int rc = check_strided(ctx, &base, a[2].len, &n_base, &all_base);
+
+    if (rc == 0)
+        rc = check_strided(ctx, &view, a[5].len, &n_view, &all);
+    if (rc < 0)
+        return rc;
     int64_t least = base.offset < view.offset ? base.offset : view.offset;
     base.offset -= least;
     view.offset -= least;
-    int64_t n = extent(&base) > extent(&view) ? extent(&base) : extent(&view);
-    const int64_t all = count(&view);
-    int rc = reshape(ctx, grad, &all, 1, &flat);
-
+    n = n_base > n_view ? n_base : n_view;
+    n = n > least ? n - least : 0;
+    rc = reshape(ctx, grad, &all, 1, &flat);
     if (rc == 0)
-        rc = indices(ctx, grad, &view, n, &from);
+        rc = indices(ctx, grad, &view, n, all, &from);
     if (rc == 0)
-        rc = indices(ctx, grad, &base, n, &to);
+        rc = indices(ctx, grad, &base, n, all_base, &to);
     if (rc == 0)
         rc = scattered(ctx, flat, from, n, &storage);
     if (rc == 0)

@@ -15,7 +15,8 @@ typedef struct outs {
     uint32_t n;
     dp_device device; /* device of the first tensor argument */
     bool given;
-    /* fn sets this when it has written to a given output; a failure before that is a refusal */
+    /* fn sets this when it has written to a given output.  If fn fails before that, outs_run()
+     * reports it with dp_refuse(): no argument has changed */
     bool written;
 } outs;
 

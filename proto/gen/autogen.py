@@ -52,7 +52,7 @@ def out_of_in_place(op):
 def out_of_others(op):
     """The out= overload of any other operator: each returned Tensor or Tensor[] becomes an out=
     argument."""
-    parts = without_options(op.parts) if op.form == "functional" else op.parts
+    parts = without_options(op.parts) if op.variant == "functional" else op.parts
     letters = [c for c in "abcdefghijklmnopqrstuvwxyz" if c not in map(alias, parts)]
     returns = [plain(r) for r in op.returns]
     outs = [(annotated(r, letter), "out" if len(returns) == 1 else f"out{i}")
@@ -63,7 +63,7 @@ def out_of_others(op):
 
 
 def out_schema(op, name):
-    parts, outs, returns = (out_of_in_place if op.form == "in_place" else out_of_others)(op)
+    parts, outs, returns = (out_of_in_place if op.variant == "in_place" else out_of_others)(op)
     star = [] if "*" in parts else ["*"]
     return f"{name}({', '.join(parts + star + outs)}) -> {returned(returns)}"
 

@@ -179,17 +179,17 @@ def is_composite(op):
 
 
 def check_overload(op, group, at):
-    check(op.form != "out", at, f"{op.name}: an out= overload has no derivative")
+    check(op.variant != "out", at, f"{op.name}: an out= overload has no derivative")
     check(not is_composite(op), at, f"{op.name}: it calls differentiable operators, and needs no formula")
     functional = group.get("functional")
-    check(op.form == "functional" or functional is None or is_composite(functional), at,
+    check(op.variant == "functional" or functional is None or is_composite(functional), at,
           f"{op.name}: the formula of {functional.name if functional else op.name} is for it, too")
 
 
 def with_in_place(op, group):
     """Return `op` and the in-place form that its formula is for, too."""
     other = group.get("in_place")
-    return [op] + ([other] if op.form == "functional" and other and not is_composite(other) else [])
+    return [op] + ([other] if op.variant == "functional" and other and not is_composite(other) else [])
 
 
 def listed(entry, kind, ops, groups):

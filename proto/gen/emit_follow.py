@@ -17,7 +17,7 @@ def arguments(op, target, outs):
     index = {a.name: i for i, a in enumerate(op.args)}
     for a in target.args:
         if a.name in index:
-            yield "FOLLOW_CLONE" if a.written and op.form == "functional" else "FOLLOW_GIVEN", index[a.name]
+            yield "FOLLOW_CLONE" if a.written and op.variant == "functional" else "FOLLOW_GIVEN", index[a.name]
         else:
             check(outs and a.name in OPTIONS, op.where, f"{op.name}: {target.name} takes '{a.name}', which it has not")
             yield OPTIONS[a.name], outs[0]
@@ -46,7 +46,7 @@ def default_row(op, target):
     index = {a.name: i for i, a in enumerate(op.args)}
     outs = [a.name for a in target.outs()]
     args = [("FOLLOW_GIVEN", index[a.name]) if a.name not in outs else
-            ("FOLLOW_CHECKED", 0) if op.form == "in_place" else ("FOLLOW_MADE", outs.index(a.name)) for a in target.args]
+            ("FOLLOW_CHECKED", 0) if op.variant == "in_place" else ("FOLLOW_MADE", outs.index(a.name)) for a in target.args]
     made = [i for i, (what, _) in enumerate(args) if what == "FOLLOW_MADE"]
     return args, [("FOLLOW_WRITTEN", i) for i in made]
 
@@ -65,7 +65,7 @@ def copy_row(op, target):
     """Return the row of a _copy operator: clone the view, or copy it to an out= argument of its
     shape."""
     args = list(arguments(op, target, []))
-    if op.form == "functional":
+    if op.variant == "functional":
         return args, [("FOLLOW_CLONES", i) for i in range(len(target.returns))]
     return args, [("FOLLOW_FILL", next(i for i, a in enumerate(op.args) if a.written))]
 
@@ -81,7 +81,7 @@ def for_each(op, ops):
     base = op.signature[0][len("_foreach_"):]
     types = [ELEMENTS.get(a.type, a.type) for a in op.args]
     rest = {}
-    for name in [OTHER_NAMES.get(base, base)] + ([base + "_"] if op.form == "in_place" else []):
+    for name in [OTHER_NAMES.get(base, base)] + ([base + "_"] if op.variant == "in_place" else []):
         for target in (t for t in ops.values() if t.base == name):
             more = target.args[len(types):]
             if [a.type for a in target.args[:len(types)]] == types and all(a.default in DEFAULTS for a in more):
@@ -89,7 +89,7 @@ def for_each(op, ops):
     check(rest, op.where, f"{op.name}: there is no operator '{base}' for its elements")
     target, more = list(rest.values())[-1]
     args = [("FOLLOW_EACH" if a.type in ELEMENTS else "FOLLOW_GIVEN", i) for i, a in enumerate(op.args)]
-    copied = [("FOLLOW_COPY", 0)] if op.form == "in_place" and target.form == "functional" else []
+    copied = [("FOLLOW_COPY", 0)] if op.variant == "in_place" and target.variant == "functional" else []
     return target, (args + [DEFAULTS[a.default] for a in more], copied)
 
 
@@ -103,7 +103,7 @@ def functional_of(op, groups):
     writes some arguments and returns its other results, as `op` does.  PyTorch may name it
     X_functional."""
     of = op.generated_from
-    if of.form == "functional" or (of.returns and not any("!" in r for r in of.returns)):
+    if of.variant == "functional" or (of.returns and not any("!" in r for r in of.returns)):
         return of
     base, arguments = op.signature
     found = [groups.get((name, arguments), {}).get("functional") for name in (base, base + "_functional")]
@@ -117,8 +117,8 @@ def rows(ops, groups):
         if op.name.startswith("_foreach_") and not op.generated_from:
             yield op, "CPU", *for_each(op, ops)
         elif op.generated_from:
-            target = functional_of(op, groups) if op.form == "out" else op.generated_from
-            yield op, "CompositeExplicitAutograd", target, (out_row if op.form == "out" else functional_row)(op, target)
+            target = functional_of(op, groups) if op.variant == "out" else op.generated_from
+            yield op, "CompositeExplicitAutograd", target, (out_row if op.variant == "out" else functional_row)(op, target)
         elif viewed(op, ops, groups):
             target = viewed(op, ops, groups)
             yield op, op.keys[0], target, copy_row(op, target)

@@ -82,7 +82,7 @@ def loops(family, entries):
         made.out.append(line(r.where))
         cells = []
         for cls in r.types:
-            by, end, size, results = {None: made.plain, "var": made.variance, "place": made.index}[r.form](r, f"{r.name}_{cls}", cls)
+            by, end, size, results = {None: made.plain, "var": made.variance, "place": made.index}[r.variant](r, f"{r.name}_{cls}", cls)
             dtypes = ", ".join(f"RD_DTYPE_{t}" for t in results)
             cells.append(f"        [RD_PLACE_{cls}] = {{{by}_begin, {by}_step, {by}_merge, {end}_finish, {size}, {{{dtypes}}}}},")
         table += ["    {"] + cells + ["    },"]

@@ -5,7 +5,7 @@
     pointwise_entries.c     what calls those loops: unboxed kernels of every overload
     levels/rd_FAMILY.c      ... loops of one family of reduce.yaml
     reduce_entries.c        what calls those
-    composite_forms.c       plugin composite: pointwise overloads that follow from others
+    composite_variants.c       plugin composite: pointwise overloads that follow from others
     composite_follow.c      ... and what autogen names
     dispatchd/aten.h        a function of C for every overload
 
@@ -19,7 +19,7 @@ import ops
 from emit import write
 from emit_calls import calls
 from emit_follow import follow
-from emit_forms import forms
+from emit_variants import forms
 from emit_pointwise import entries, loops, once
 from emit_schemas import schemas
 from pointwise import pointwise
@@ -32,7 +32,7 @@ def main(native_path, pointwise_path, reduce_path, folder):
     reduced = reductions(reduce_path, native)
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists),
             "reduce_entries.c": emit_reduce.entries(reduced),
-            "composite_forms.c": forms(native, families, aliases, lists),
+            "composite_variants.c": forms(native, families, aliases, lists),
             "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native)}
     made.update({f"{'' if once(family, lists) else 'levels/'}pw_{family}.c": loops(family, listed, lists)
                  for family, listed in families.items()})

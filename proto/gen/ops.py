@@ -1,7 +1,7 @@
 """ops.py -- reads native_functions.yaml: the schema, variant and dispatch keys of each overload.
 
-The form of an overload is "functional", "in_place" or "out".  Overloads of one operator that differ
-only in form have one signature."""
+The variant of an overload is "functional", "in_place" or "out".  Overloads of one operator that differ
+only in variant have one signature."""
 
 import re
 
@@ -119,7 +119,7 @@ class Op:
         check(not {"CompositeImplicitAutograd", "CompositeExplicitAutograd"} <= set(self.dispatch), entry.at("dispatch"),
               f"{self.name}: dispatch: CompositeImplicitAutograd and CompositeExplicitAutograd are for every backend: one of them")
         self.abstract = entry.get("structured", False)
-        check("structured" not in entry or self.abstract and self.form == "out", entry.at("structured"),
+        check("structured" not in entry or self.abstract and self.variant == "out", entry.at("structured"),
               f"{self.name}: structured: True, of an out= overload")
         check(not self.abstract or "structured_delegate" not in entry, entry.at("structured_delegate"),
               f"{self.name}: structured_delegate: of one that is structured itself")
@@ -129,18 +129,18 @@ class Op:
         return self.abstract or self.delegate is not None
 
     @property
-    def form(self):
+    def variant(self):
         if re.fullmatch(r".*[^_]_|__i\w+__", self.base):
             return "in_place"
         return "out" if any(a.written for a in self.args) else "functional"
 
     @property
     def signature(self):
-        """What overloads of one operator have in common, whatever their form: base name and read
+        """What overloads of one operator have in common, whatever their variant: base name and read
         arguments."""
-        args = [(a.type, a.name) for a in self.args if not (self.form == "out" and a.written)]
+        args = [(a.type, a.name) for a in self.args if not (self.variant == "out" and a.written)]
         base = re.sub(r"^__i(\w+)__$", r"__\1__", self.base)
-        return base[:-1] if self.form == "in_place" and base == self.base else base, tuple(args)
+        return base[:-1] if self.variant == "in_place" and base == self.base else base, tuple(args)
 
     @property
     def keys(self):
@@ -190,15 +190,15 @@ def native(path):
 
 
 def forms(ops):
-    """Return {signature: {form: Op}}."""
+    """Return {signature: {variant: Op}}."""
     groups = {}
     for op in ops.values():
-        groups.setdefault(op.signature, {}).setdefault(op.form, op)
+        groups.setdefault(op.signature, {}).setdefault(op.variant, op)
     return groups
 
 
 def find(entry, ops, groups, kinds, label):
-    """For each name in the entry's func, return the list of its overloads whose form is in
+    """For each name in the entry's func, return the list of its overloads whose variant is in
     `kinds`."""
     found, names = [], entry.get("func", [])
     for name in [names] if isinstance(names, str) else names:
@@ -206,5 +206,5 @@ def find(entry, ops, groups, kinds, label):
         group = groups[ops[name].signature]
         found.append([group[f] for f in kinds if f in group])
         check(any("CPU" in op.keys for op in found[-1]), entry.at("func"),
-              f"{label}: func: no form of '{name}' has a kernel for the CPU")
+              f"{label}: func: no variant of '{name}' has a kernel for the CPU")
     return found

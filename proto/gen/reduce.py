@@ -56,12 +56,12 @@ class Reduction:
 
     def read_loops(self):
         entry = self.entry
-        self.form, self.result, self.bits = entry.get("form"), entry.get("result"), entry.get("bits", False)
+        self.variant, self.result, self.bits = entry.get("form"), entry.get("result"), entry.get("bits", False)
         check_choice(entry, "form", {form for form in FORMS if form}, self.name)
         check_choice(entry, "result", {result for result in RESULTS if result}, self.name)
         for field in (*BY_TYPE, "result", "bits"):
-            check(field not in entry or field in FORMS[self.form], entry.at(field),
-                  f"{self.name}: {field}: form {self.form} has none")
+            check(field not in entry or field in FORMS[self.variant], entry.at(field),
+                  f"{self.name}: {field}: form {self.variant} has none")
         check(not self.bits or entry.get("each") == "x != 0", entry.at("bits"), f"{self.name}: bits: of each x != 0 alone")
         kinds = entry.get("types", [])
         kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -70,8 +70,8 @@ class Reduction:
         for field in (f for f in BY_TYPE if isinstance(entry.get(f), dict)):
             self.check_by_type(entry[field], field)
         self.flags = sorted(set(entry.get("flags", [])) | set(RESULTS[self.result])
-                            | (set() if "none" in entry or self.form == "var" else {"RD_NO_IDENTITY"})
-                            | ({"RD_ROW_MAJOR"} if self.form == "place" else set()))
+                            | (set() if "none" in entry or self.variant == "var" else {"RD_NO_IDENTITY"})
+                            | ({"RD_ROW_MAJOR"} if self.variant == "place" else set()))
 
     def check_by_type(self, by, field):
         check_fields(by, dict.fromkeys((*KINDS, *TYPES), TEXT), f"{self.name}: {field}")

@@ -8,12 +8,13 @@
 
 /* -- returns that are written arguments, e.g. the return of add_ -- */
 
-/* A kernel leaves such a return None, and the host sets it for the outermost caller only.  For
- * other callers, such as layers, it stays None: they have the argument anyway. */
+/* A kernel leaves such a return None, and the host sets it for the outermost call, and for calls
+ * by dpi_call_for_all().  For other callers, such as layers, it stays None: they have the
+ * argument anyway. */
 
-/* Move the returns of an unboxed kernel to their positions in the schema.  The kernel has set
- * adjacent elements of `rets`, since its C type has no slots for returns that are written
- * arguments. */
+/* Move the returns of an unboxed kernel to their positions in the schema.  Its C type has no
+ * slots for returns that are written arguments, so the kernel has set the first s->n_given
+ * elements of `rets`, since its C type has no slots for returns that are written arguments. */
 static void spread_returns(const dp_schema *s, dp_value *rets)
 {
     uint32_t given = s->n_given;
@@ -29,9 +30,8 @@ static void pack_returns(const dp_schema *s, const dp_value *rets, dp_value *out
             *out++ = rets[i];
 }
 
-/* Set returns that are written arguments to None, without releasing them.  It is unknown whether a
- * faulty kernel that set one took a reference for it: not releasing the tensor leaks it at worst,
- * releasing it may free it twice. */
+/* After a failure: set each return that stands for a written argument to None unless it is a
+ * different tensor, which is released later. */
 static void clear_aliased_returns(const dp_schema *s, const dp_value *args, dp_value *rets)
 {
     for (uint32_t i = 0; i < s->n_rets; i++) {
@@ -99,21 +99,24 @@ typedef struct running_call {
     dpi_written written; /* only if e->written is not 0 */
 } running_call;
 
-/* Clean up after a failed kernel: release its returns, and treat each argument that it may have
- * written as written, since its contents are unknown. */
+/* Clean up after a failed kernel: release its returns, restore the shapes of written arguments,
+ * count up their versions if the kernel may have written (dpi_written_failed()), and record in
+ * error.written which contents are unknown. */
 static DPI_COLD void clean_up_failed(dp_call *call, const running_call *r)
 {
-    /* first: they may be views of outputs whose growth is undone next */
+    /* Release the returns first: they may be views of written arguments, whose resizing
+     * dpi_written_failed() undoes */
     dp_values_release(call->rets, r->e->n_rets);
     call->ctx->error.written =
         r->e->written != 0 ? dpi_written_failed(call->ctx, r->e, r->k, call->args, &r->written) : 0;
     call->ctx->refused = 0;
 }
 
-/* Finish a call whose kernel failed, allocated memory, or returned something unusual.  Rewind the
- * arena to its position before the kernel.  Copy the memory that results point to, because it may
- * lie in the rewound part or in the kernel's code, which may be unmapped before results are
- * read. */
+/* End a call in every case that finish_written(), finish_view() and the short path of
+ * run_kernel() do not cover: after a failure, or if the kernel allocated arena memory.  Rewind
+ * the arena to its position before the kernel.  Copy the memory that results point to, because
+ * it may lie in the rewound part or in the kernel's code, which may be unmapped before results
+ * are read. */
 static __attribute__((noinline)) int finish(dp_call *call, const running_call *r, int rc)
 {
     dp_ctx *ctx = call->ctx;
@@ -165,8 +168,8 @@ static int finish_written(dp_call *call, const running_call *r)
     return rc;
 }
 
-/* Did the kernel, which succeeded, allocate no memory and return one tensor that the schema marks
- * as a view? */
+/* Has the kernel, which succeeded, allocated no arena memory, and is the only return a tensor
+ * that may be a view, of an operator that counts up no version? */
 static bool returned_view(const dp_call *call, const running_call *r)
 {
     const dpi_entry *e = r->e;
@@ -420,7 +423,8 @@ static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const 
     if (rc < 0)
         return rc;
     const dpi_kernel *k = kernel_of(ctx, opened);
-    dp_keyset keys = dp_ctx_keys(ctx); /* not inline: a 16-byte load stalls (run_kernel) */
+    /* A call into another file, so that this is no load of 16 bytes, which would stall. */
+    dp_keyset keys = dp_ctx_keys(ctx);
     return DPI_UNLIKELY(opened->flags & CALL_OBSERVED)
                ? run_observed(ctx, e, k, keys, args, rets, false, opened->flags & CALL_REDISPATCH)
                : run_kernel(ctx, e, k, keys, args, rets, false);

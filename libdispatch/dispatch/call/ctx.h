@@ -7,16 +7,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A typed call that was resolved before.  `unskipped`, `kernel` and `unboxed` depend on the first
- * three fields only, so a change of the registry, which makes a snapshot with another number,
- * invalidates nothing.  64 bytes, so that indexing is a shift.  Each operator may use two elements
- * of dp_ctx.cached_calls: the one of its own id, and that of the neighbouring id (id ^ 1). */
+/* A typed call that was resolved before.  `unskipped`, `kernel` and `unboxed` depend on the
+ * first three fields only, and a change of the registry makes a snapshot with another number, so
+ * older elements no longer match and need not be cleared. 64 bytes, so that indexing is a
+ * shift.  Each operator may use two elements of dp_ctx.cached_calls: the one of its own id, and
+ * that of the neighbouring id (id ^ 1). */
 enum { DPI_CACHED_CALLS = 8 }; /* elements of dp_ctx.cached_calls; even */
 typedef struct dpi_cached_call {
     uint64_t snapshot; /* number of the snapshot; 0: empty element */
     uint64_t op_and_code;
-    dp_keyset keys;              /* key set of the call after the state was applied */
-    uint64_t unskipped;          /* functionalities of `keys` that are not passed over */
+    dp_keyset keys; /* key set of the call after the state was applied */
+    /* functionalities of `keys` without the skip bit and those that fall through (resolve()) */
+    uint64_t unskipped;
     const dpi_kernel *kernel;    /* valid while a snapshot of that number is pinned */
     dp_any_fn unboxed;           /* unboxed function of `kernel`; NULL: box the call */
     atomic_uint_fast64_t *count; /* calls of the operator; points into dp_ctx.counts */
@@ -24,11 +26,12 @@ typedef struct dpi_cached_call {
 _Static_assert(sizeof(dpi_cached_call) == 64, "one is found by a shift");
 
 struct dp_ctx {
-    uint64_t registry;     /* reg->number + 2, so never 0 or 1; typed.h reads it */
-    dpi_thread *thread;    /* the thread that pinned the snapshot; NULL: none is pinned */
-    dpi_state *state;      /* current state: &states[n] while n guards are open */
-    bool guarded;          /* a guard that is open was entered outside of a call */
-    bool watched;          /* traced or timed, or the mode restricts fallbacks */
+    /* reg->number + 2: 0 and 1 have special meanings in dp_handle (typed.h), which compares it */
+    uint64_t registry;
+    dpi_thread *thread; /* the thread that pinned the snapshot; NULL: none is pinned */
+    dpi_state *state;   /* current state: &states[n] while n guards are open */
+    bool guarded;       /* a guard that is open was entered outside of a call */
+    bool watched; /* calls are traced or timed, or state->mode->fallback is not DP_FALLBACK_ALLOW */
     unsigned no_fast_path; /* 1: watched, guarded, or membarrier is missing */
     bool outdated;         /* a call met a plugin that was unloaded after the snapshot was pinned */
     bool shares_pin;       /* another context of this thread pinned the snapshot */
@@ -58,7 +61,7 @@ struct dp_ctx {
     dp_ctx *next, **link;      /* list of the registry's contexts; under ctx_lock */
     dp_generators *generators; /* borrowed; NULL: use the registry's */
     dp_account *account;       /* borrowed; NULL: charge nobody */
-    dp_streams *streams;       /* borrowed; NULL until streams_of() sets own_streams */
+    dp_streams *streams;       /* the session's, not owned, or own_streams; NULL: not set yet */
     dp_streams *own_streams;
     uint32_t streams_id;     /* dpi_streams_id(streams) */
     uint64_t session;        /* result of dp_session_id() */
@@ -133,8 +136,9 @@ static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
 const dp_op *dpi_ctx_running(const dp_ctx *ctx);
 const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx); /* kernel of that call; NULL: no call */
 
-/* Pin a snapshot for a short time: the running call's or program's, else the newest.  On success
- * dpi_ctx_unpin() must follow with the same `begun`. */
+/* Make sure that a snapshot is pinned: keep the one that `ctx` has pinned (in a call, or after
+ * dp_ctx_begin()), else pin the newest until dpi_ctx_unpin().  On success dpi_ctx_unpin() must
+ * follow with the same `begun`. */
 static inline int dpi_ctx_pin(dp_ctx *ctx, bool *begun)
 {
     *begun = ctx->thread == NULL;

@@ -81,8 +81,9 @@ static void describe_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
                         dp_keyset_print(exclude, set, sizeof(set)));
 }
 
-/* Append why no kernel of `e` serves `key`, if the reason is known: the plugin of its kind is not
- * loaded, or its backend has no fallback. */
+/* Append why no kernel of `e` serves `key`, if the reason is known: `key` is of a kind of
+ * wrapper tensors whose plugin was unloaded, or `key` is the dense key of a backend with memory,
+ * which could run the CPU's kernel if it had dp_fallback_cpu as fallback. */
 static void describe_reason(dpi_text *t, const dpi_entry *e, dp_key key)
 {
     int b = dp_key_backend(key);

@@ -1,6 +1,6 @@
 /* host_tensor.c -- the tensor functions of api.h.
  *
- * Each calls a function of the tensor room with the context's error, memory and threads. */
+ * Each calls its counterpart in libdispatch/tensor with the context's error, memory and threads. */
 #include "base/kind.h"
 #include "enter.h"
 #include "viewed.h"
@@ -135,7 +135,7 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
     int rc = dpi_iter_init(config, dpi_ctx_fake(ctx), ctx->account, &ctx->arena, it, &ctx->error);
 
     if (rc == 0)
-        dpi_ctx_touch(ctx); /* `it` tells the kernel whether there is memory */
+        dpi_ctx_touch(ctx); /* the kernel learns from `it` that there is memory to write to */
     if (DPI_LIKELY(rc < 0 || it->resized == 0))
         return rc;
     for (int k = 0; k < it->n_out; k++) {

@@ -145,12 +145,12 @@ int dp_set_output(dp_ctx *ctx, dp_tensor **out, int ndim, const int64_t *sizes,
     if (t == NULL)
         return dpi_empty_strided(dtype, target, ndim, sizes, strides, out, &ctx->error);
     const dpi_entry *e = running_entry(ctx);
-    bool in_place = e != NULL && e->schema->form == DP_VARIANT_IN_PLACE;
+    bool in_place = e != NULL && e->schema->variant == DP_VARIANT_IN_PLACE;
     const dpi_geometry *g = dpi_geometry_of(t);
     int rc = check_given(ctx, in_place, t, dtype, target.device & ~DPI_FAKE);
     if (rc < 0 || (g->ndim == ndim && memcmp(g->sizes, sizes, (size_t)ndim * sizeof(*sizes)) == 0))
         return rc;
-    if (in_place || (e != NULL && e->schema->form == DP_VARIANT_OUT && is_read(ctx, e, t)))
+    if (in_place || (e != NULL && e->schema->variant == DP_VARIANT_OUT && is_read(ctx, e, t)))
         return dp_fail(ctx, DP_ERUNTIME,
                        "output with shape %s doesn't match the broadcast shape %s",
                        dp_shape_text(own, g->sizes, (size_t)g->ndim),

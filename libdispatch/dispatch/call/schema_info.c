@@ -50,7 +50,7 @@ int dp_schema_info_get(dp_ctx *ctx, const dp_op *op, dp_schema_info *out)
     dp_schema_info info = {.flags = flags_of(e),
                            .n_args = s->n_args,
                            .n_rets = s->n_rets,
-                           .form = s->form,
+                           .variant = s->variant,
                            .tensors = tensors_of(s),
                            .written = e->written,
                            .viewed = s->viewed,

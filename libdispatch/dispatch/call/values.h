@@ -8,8 +8,8 @@
 
 size_t dpi_items_bytes(uint32_t tag, size_t n); /* bytes of a list or string of length n */
 bool dpi_value_lacks_memory(const dp_value *v); /* Is a required pointer NULL? */
-/* Set each value to None that points into a stack frame of this thread below `frame`, itself or
- * through an item of a list.  Return whether there was one. */
+/* Set to None each value that points, itself or through a list item, into a stack frame of this
+ * thread below address `frame`.  Return whether there was one. */
 bool dpi_values_clear_dangling(dp_value *values, size_t n, const void *frame);
 /* Return the bytes of all memory that the values point to, including lists in lists.  The memory of
  * tensors is not counted. */
@@ -21,8 +21,9 @@ char *dpi_values_move(dp_value *values, size_t n, char *to);
 int dpi_values_copy(dp_arena *a, dp_value *values, size_t n);
 /* Add a reference to every tensor and object in the values, including lists in lists. */
 void dpi_values_ref(const dp_value *values, size_t n);
-/* Rewind arena `a` to `arena_mark`, but keep the memory that the values point to: it is copied to
- * the arena after `arena_mark`.  DP_ERESOURCE: the values may have been released. */
+/* Rewind arena `a` to `arena_mark`, but keep the memory that the values point to: it is copied
+ * to the arena after `arena_mark`.  DP_ERESOURCE: the values are unchanged, or
+ * dp_values_release() was called for them. */
 int dpi_values_settle(dp_arena *a, char *arena_mark, dp_value *values, size_t n);
 
 #pragma GCC visibility pop

@@ -1,6 +1,8 @@
-/* snapshot.h -- a snapshot: all entries of a registry at one moment, and the hash of their names.
+/* snapshot.h -- a snapshot: all entries of a registry at one moment, and the hash table of their
+ * names.
  *
- *   I2: a published snapshot and everything it points to never change */
+ * Invariant I2: once a snapshot is published, its entries, names and observers do not change
+ * (reference counts and next_retired do). */
 #ifndef DPI_SNAPSHOT_H
 #define DPI_SNAPSHOT_H
 
@@ -40,7 +42,7 @@ size_t dpi_base_bytes(const char *name); /* length of "ns::base" in full name `n
 
 /* -- snapshot.c -- */
 
-/* Make `s` the newest snapshot, and the one before it retired.  Takes `s`.  Under the lock. */
+/* Make `s` the newest snapshot and retire the previous one.  Takes `s`.  Under the lock. */
 void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s);
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s);
 /* Free the retired snapshots that no thread pins.  True: some retired snapshots are left. */

@@ -41,7 +41,7 @@ dpi_kernel *dpi_kernel_unref(dpi_kernel *k)
     return NULL;
 }
 
-/* -- truth -- */
+/* -- an operator's truth: its definition and its registered kernels -- */
 
 /* Is `a` newer than `b`, by load number, then generation, then order in the plugin's source? */
 static bool newer(const dpi_kernel *a, const dpi_kernel *b)

@@ -174,6 +174,6 @@ bool dpi_schema_derive(dpi_parser *p, dp_schema *s)
 {
     derive_aliases(s);
     derive_views(s);
-    s->form = variant_of(s);
+    s->variant = variant_of(s);
     return derive_code(p, s) && derive_text(p, s);
 }

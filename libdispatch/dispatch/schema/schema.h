@@ -83,7 +83,7 @@ struct dp_schema {
     /* [i]: index of the written argument that is return i: both have the same type and the same
      * alias set with "!".  The host returns it.  -1: the kernel returns a value of its own. */
     int8_t ret_alias[DP_LIMIT_ARGUMENTS];
-    int32_t form;    /* DP_VARIANT_* */
+    int32_t variant; /* DP_VARIANT_* */
     uint64_t viewed; /* bit i: a return is a view of argument i, which is not written */
     /* [i]: index of the argument that return i is, or is a view of; -1: none */
     int8_t ret_view[DP_LIMIT_ARGUMENTS];

@@ -1,4 +1,5 @@
-/* type.c -- types of arguments: which values fit, their letters, their text, and comparison. */
+/* type.c -- types in schemas: which values fit a type, its letter code for typed calls
+ * (typed.h), its printed text, and comparison. */
 #include "parse.h"
 #include <dispatchd/typed.h>
 

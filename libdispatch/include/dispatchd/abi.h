@@ -92,7 +92,7 @@ enum { /* dp_schema_info.flags */
        DP_OP_VARRET = 8
 };
 
-enum { /* dp_schema_info.form; these are the values of PyTorch's SchemaKind */
+enum { /* dp_schema_info.variant; these are the values of PyTorch's SchemaKind */
        DP_VARIANT_FUNCTIONAL = 0,
        DP_VARIANT_IN_PLACE, /* add_: writes its first argument */
        DP_VARIANT_OUT,      /* add.out: writes keyword-only arguments */
@@ -108,7 +108,7 @@ typedef struct dp_schema_info {
     uint32_t size;
     uint32_t flags; /* DP_OP_* */
     uint32_t n_args, n_rets;
-    int32_t form; /* DP_VARIANT_* */
+    int32_t variant; /* DP_VARIANT_* */
     uint32_t reserved;
     uint64_t tensors; /* bit i: argument i may hold tensors: Tensor, Tensor?, lists of these */
     /* bit i: kernels write argument i, by the schema or by the tag also_written */

@@ -12,11 +12,11 @@
  * The bytes are refunded when the memory is freed; memory of a device is freed when no stream uses
  * it any more.
  *
- * A storage may be used by several tensors, holders and accounts, but is charged once.  While no
- * holder has charged it with dp_account_charge_tensor(), it is charged to DP_HOLDER_INTERMEDIATES
- * of the account whose call made it; afterwards it is charged to a holder.  For example: a call of
- * session 1 leaves a tensor in a plugin; as soon as a handle of session 2 names that tensor, it is
- * charged to session 2.  All functions may be called from any thread. */
+ * A storage may be used by several tensors, holders and accounts, but is charged once.  A
+ * storage that a call made is charged to DP_HOLDER_INTERMEDIATES of the call's account, until a
+ * holder that stands earlier in DP_HOLDER_MAP charges it (dp_account_charge_tensor()).  For
+ * example: a call of session 1 leaves a tensor in a plugin; as soon as a handle of session 2
+ * names that tensor, it is charged to session 2.  All functions may be called from any thread. */
 #ifndef DISPATCHD_ACCOUNT_H
 #define DISPATCHD_ACCOUNT_H
 
@@ -65,13 +65,13 @@ DP_API dp_account *dp_account_close(dp_account *a);
 DP_API int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes,
                              dp_error *err);
 DP_API void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes);
-/* Charge the bytes of `t`'s storage to `holder` of account `a`.  If the storage is charged to
- * another holder or account already, the holder that stands earlier in DP_HOLDER_MAP pays: it takes
- * the charge over from a later one, and otherwise this call changes nothing.  Call
- * dp_account_refund_tensor() once for each of these calls, with the same account and holder.  The
- * last of those calls refunds the bytes; if a call of an operator made the storage, its bytes are
- * then charged to DP_HOLDER_INTERMEDIATES until they are freed.  DP_ERESOURCE: over the holder's
- * limit. */
+/* Charge the bytes of t's storage to `holder` of account `a`.  If another holder or account pays
+ * for the storage, `a` takes the charge over if `holder` stands earlier in DP_HOLDER_MAP;
+ * otherwise nothing changes, and this call is not remembered.  Call dp_account_refund_tensor()
+ * once for each call of this function, with the same account and holder.  The payer's last
+ * refund ends its charge, even if others have charged the storage, too: the bytes that operator
+ * calls allocated are then charged to DP_HOLDER_INTERMEDIATES of the payer's account until they
+ * are freed, and other bytes to nobody.  DP_ERESOURCE: over the holder's limit. */
 DP_API int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *t, dp_error *err);
 /* Charge a storage as dp_account_charge_tensor() does, but without failing: the account may exceed
  * its limit, and later charges fail until enough is refunded.  For memory that is allocated

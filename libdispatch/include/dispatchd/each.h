@@ -178,9 +178,10 @@
 #define DP_MAP_63(m, a, ...) m(63, a) DP_MAP_62(m, __VA_ARGS__)
 #define DP_MAP_64(m, a, ...) m(64, a) DP_MAP_63(m, __VA_ARGS__)
 
-/* DP_LETTERS, the number of letters and a tuple: (T, T, s) expands to (LT, LT, Ls).  Each letter is
- * pasted before it can be expanded, so that the plugin may have a macro T.  For the same reason
- * callers write __VA_OPT__()##args, which keeps the tuple from being expanded. */
+/* DP_LETTERS(T, T, s)(T, T, s) expands to (LT, LT, Ls): the first tuple is only counted, to
+ * choose DP_LETTERS_3, and the second is pasted.  Each letter is pasted before it can be
+ * expanded, so that the plugin may have a macro T.  For the same reason callers write DP_LETTERS
+ * args __VA_OPT__()##args: this keeps the second tuple from being expanded. */
 #define DP_LETTERS(...) DP_CAT(DP_LETTERS_, DP_COUNT(__VA_ARGS__))
 #define DP_LETTERS_0()  ()
 #define DP_LETTERS_1(a) (L##a)

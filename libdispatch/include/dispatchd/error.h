@@ -1,9 +1,9 @@
 /* dispatchd/error.h -- error codes, and dp_error, which describes one failure.
  *
- * Every function that can fail returns int: 0, or a negative DP_E* code after describing the
- * failure in a dp_error that the caller owns.  The message names the thing that was wrong, the
- * value found and the value wanted.  A dp_error contains no pointers, so it may be copied,
- * discarded and reused. */
+ * A function that can fail returns int; the few that return a pointer return NULL instead.  The
+ * int is 0, or a negative DP_E* code after describing the failure in a dp_error that the caller
+ * owns.  The message names the thing that was wrong, the value found and the value wanted.  A
+ * dp_error contains no pointers, so it may be copied, discarded and reused. */
 #ifndef DISPATCHD_ERROR_H
 #define DISPATCHD_ERROR_H
 

@@ -16,8 +16,9 @@
  *     DP_ISA_TABLE(my_row, my_table)
  *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];
  *
- * With an option such as -DDP_ISA_ONLY=v3 in every compiler command, only that level is compiled
- * and used.
+ * To build a single level, compile mine.c for that level only and pass, for example,
+ * -DDP_ISA_ONLY=v3 to every compiler command; the macros then use its tables, whatever `level`
+ * is.
  *
  * Include plugin.h or dispatch.h before this header. */
 #ifndef DISPATCHD_ISA_H

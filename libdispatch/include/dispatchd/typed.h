@@ -15,9 +15,9 @@
  *     call_add(ctx, &add, x, y, dp_int(1), &out);
  *
  * If the chosen kernel was registered with the same letters, it is called without boxing any
- * argument; any other kernel is called boxed.  Returns have the types of plugin.h, and are owned by
- * the caller; on failure they are not set.  The tables below use LT in place of T, since a plugin
- * may have a macro named T (each.h). */
+ * argument; any other kernel is called boxed.  Returns have the types of plugin.h, and are owned
+ * by the caller; on failure their contents are undefined, and own nothing.  The tables below use
+ * LT in place of T, since a plugin may have a macro named T (each.h). */
 #ifndef DISPATCHD_TYPED_H
 #define DISPATCHD_TYPED_H
 
@@ -180,7 +180,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_SLOT_Lols(v) (v)
 #define DP_SLOT_LolS(v) (v)
 
-/* The letters as text, for DP_CODE() and for notes. */
+/* The letters as text, for DP_CODE() and for the ELF note of a plugin (plugin_macros.h). */
 #define DP_NAME_LT   "T"
 #define DP_NAME_Li   "i"
 #define DP_NAME_Lf   "f"
@@ -281,8 +281,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_PASS_ONE(i)      a##i
 #define DP_PASS_LIST(i)     a##i, n##i
 
-/* The empty asm keeps the compiler from joining the two words into a vector, which would then go
- * through memory to the two registers in which dp_enter() takes them. */
+/* The atomic load also keeps the compiler from joining the two words into a vector, which would
+ * then go through memory to the two registers in which dp_enter() takes them. */
 static inline dp_keyset dp_keys_one(dp_keyset ks, const dp_tensor *t)
 {
     const dp_keyset *k = (const dp_keyset *)(const void *)t;

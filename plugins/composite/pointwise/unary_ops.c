@@ -4,7 +4,7 @@
  * Operators: deg2rad, frexp, mvlgamma, nan_to_num, polygamma, positive, rad2deg, special_ndtr,
  * square. */
 #include "core/chain.h"
-#include "core/forms.h"
+#include "core/variants.h"
 
 /* aten::positive(Tensor(a) self) -> Tensor(a) */
 static int positive(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
@@ -130,13 +130,13 @@ static int mvlgamma(dp_ctx *ctx, dp_tensor *self, int64_t p, dp_tensor **out)
 /* aten::mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!) */
 static int mvlgamma_out(dp_call *call)
 {
-    return form_out_of(call, "aten::mvlgamma", FORM_CAST);
+    return variant_out_of(call, "aten::mvlgamma", VARIANT_CAST);
 }
 
 /* aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!) */
 static int mvlgamma_(dp_call *call)
 {
-    return form_in_place_of(call, "aten::mvlgamma", FORM_CAST);
+    return variant_in_place_of(call, "aten::mvlgamma", VARIANT_CAST);
 }
 
 /* aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!) */

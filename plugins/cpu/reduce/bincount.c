@@ -81,7 +81,8 @@ static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t mi
         dtype = w.dtype == DP_FLOAT32 ? DP_FLOAT32 : DP_FLOAT64;
     }
     const void *weighed = pack_get(&p, weights, dtype);
-    const int64_t *values = pack_own(&p, self, DP_INT64); /* a copy: count_bins() checks it */
+    /* a copy: another thread may write to self between count_bins() and fill_bins() */
+    const int64_t *values = pack_own(&p, self, DP_INT64);
     if (p.rc == 0)
         p.rc = count_bins(ctx, values, x.numel, minlength, &bins);
     pack_new(&p, dtype, 1, &bins, &made);

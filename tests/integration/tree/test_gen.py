@@ -106,7 +106,7 @@ def native(text=NATIVE):
 
 def test_forms_and_keys():
     found = native()
-    equal([found[n].form for n in ("add.Tensor", "add_.Tensor", "add.out")], ["functional", "in_place", "out"])
+    equal([found[n].variant for n in ("add.Tensor", "add_.Tensor", "add.out")], ["functional", "in_place", "out"])
     equal({n: op.keys for n, op in found.items() if n.startswith("add.S")},
           {"add.Scalar": ["CompositeExplicitAutograd"], "add.Scalar_out": ["CompositeExplicitAutograd"]})
     group = ops.forms(found)[found["add.Tensor"].signature]
@@ -134,7 +134,7 @@ def test_a_loop_for_each_type_and_special_value():
     equal(loops.count("(pw_val_i8)(self + other)"), 4, "loops: packed, either one broadcast, by strides")
     equal("add_b8" in loops, False, "a loop for bool, which has no expression")
     contains(made["pointwise_entries.c"], "DP_IMPL_UNBOXED(\"add_.Tensor\", call_add__Tensor, (T, T, s), ())")
-    contains(made["composite_forms.c"], "form_wrapped(call, \"aten::add.Tensor\", 0x2)")
+    contains(made["composite_variants.c"], "variant_wrapped(call, \"aten::add.Tensor\", 0x2)")
 
 
 def test_what_autogen_names_is_made():
@@ -277,7 +277,7 @@ WRONG_POINTWISE = (  # fields of exp behind op, its line 2; what is said of the 
     ("func: [exp, exp]", "exp: func: 'exp' is there twice"),
     ("func: [exp, exp.out]", "exp: func: exp is computed by exp"),
     ("func: [exp, add.Tensor]", "exp: func: add.Tensor takes other, too"),
-    ("func: add.Other", "exp: func: no form of 'add.Other' has a kernel for the CPU"),
+    ("func: add.Other", "exp: func: no variant of 'add.Other' has a kernel for the CPU"),
     ("preset: unary_flt", "exp: preset: no such: 'unary_flt'; there are alike, "),
     ("preset: [unary]", "exp: preset: ['unary'] is no str"),
     ("rounded: [alpha]", "exp: rounded: 'alpha' is none of params"),

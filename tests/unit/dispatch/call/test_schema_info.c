@@ -75,7 +75,7 @@ START_TEST(facts_form_masks_and_composites)
     static const struct {
         const char *name;
         uint32_t n_args, n_rets, flags;
-        int form;
+        int variant;
         uint64_t tensors, written, viewed;
     } want[] = {
         {"f::add.Tensor", 3, 1, DP_OP_COMPOSITE | DP_OP_IMPLICIT, DP_VARIANT_FUNCTIONAL, 3, 0, 0},
@@ -91,7 +91,7 @@ START_TEST(facts_form_masks_and_composites)
         ck_assert_uint_eq(f.n_args, want[i].n_args);
         ck_assert_uint_eq(f.n_rets, want[i].n_rets);
         ck_assert_msg(f.flags == want[i].flags, "%s: flags %u", want[i].name, f.flags);
-        ck_assert_msg(f.form == want[i].form, "%s: form %d", want[i].name, f.form);
+        ck_assert_msg(f.variant == want[i].variant, "%s: form %d", want[i].name, f.variant);
         ck_assert_uint_eq(f.tensors, want[i].tensors);
         ck_assert_uint_eq(f.written, want[i].written);
         ck_assert_uint_eq(f.viewed, want[i].viewed);
@@ -175,7 +175,7 @@ START_TEST(facts_into_a_shorter_struct)
     dp_schema_info whole = facts_of("f::add_");
 
     ck_assert_int_eq(dp_schema_info_get(ctx, dp_op_find(ctx, "f::add_"), &f), 0);
-    ck_assert_int_eq(f.form, DP_VARIANT_IN_PLACE);
+    ck_assert_int_eq(f.variant, DP_VARIANT_IN_PLACE);
     ck_assert_uint_eq(f.tensors, 77);
     ck_assert(dp_op_arg(&whole, 0, &a));
     ck_assert_int_eq(a.type, DP_TYPE_TENSOR);

@@ -1,29 +1,30 @@
-/* forms.h -- overloads derived from another overload, the target; the generated kernels of
- * gen/composite_forms.c call these functions.  Each function takes the name of the target and calls
- * it with the arguments of the call, except for the differences that its comment describes. */
-#ifndef COMPOSITE_FORMS_H
-#define COMPOSITE_FORMS_H
+/* variants.h -- overloads derived from another overload, the target; the generated kernels of
+ * gen/composite_variants.c call these functions.  Each function takes the name of the target and
+ * calls it with the arguments of the call, except for the differences that its comment
+ * describes. */
+#ifndef COMPOSITE_VARIANTS_H
+#define COMPOSITE_VARIANTS_H
 
 #include <dispatchd/plugin.h>
 
 /* Dtype of the result: that of self; bool; the real dtype of a complex self; the complex dtype of a
  * real self. */
-enum { FORM_SAME, FORM_BOOL, FORM_REAL, FORM_COMPLEX };
+enum { VARIANT_SAME, VARIANT_BOOL, VARIANT_REAL, VARIANT_COMPLEX };
 
 /* Call `target`, which takes tensors where the call has Scalars: argument i is converted to a
  * wrapped number for each bit i of `scalars`. */
-int form_wrapped(dp_call *call, const char *target, uint32_t scalars);
+int variant_wrapped(dp_call *call, const char *target, uint32_t scalars);
 /* Call `target`, the overload with out= as its last argument.  The out= tensor is a new one, or, if
  * the call's operator is in-place, the first argument of the call.  `result` is a FORM_* above. */
-int form_by_out(dp_call *call, const char *target, int result);
+int variant_by_out(dp_call *call, const char *target, int result);
 /* Dtype required of a written tensor: any to which the result can be cast; exactly the result's. */
-enum { FORM_CAST, FORM_EXACT };
+enum { VARIANT_CAST, VARIANT_EXACT };
 /* Call `target`, the overload without the call's last arguments, the out= tensors.  There is one
  * out= tensor per return of the target; it is resized and gets a copy of that return. */
-int form_out_of(dp_call *call, const char *target, int dtype);
+int variant_out_of(dp_call *call, const char *target, int dtype);
 /* Call `target` for an in-place operator and copy its return to the first argument of the call. */
-int form_in_place_of(dp_call *call, const char *target, int dtype);
+int variant_in_place_of(dp_call *call, const char *target, int dtype);
 /* Call `target`, of which the call's operator is an alias. */
-int form_alias(dp_call *call, const char *target);
+int variant_alias(dp_call *call, const char *target);
 
 #endif

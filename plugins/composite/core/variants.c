@@ -1,5 +1,5 @@
-/* forms.c -- overloads derived from another overload, the target (forms.h). */
-#include "forms.h"
+/* variants.c -- overloads derived from another overload, the target (variants.h). */
+#include "variants.h"
 #include "composite.h"
 #include <string.h>
 
@@ -14,13 +14,13 @@ static const dp_op *find(dp_call *call, const char *target)
     return NULL;
 }
 
-int form_alias(dp_call *call, const char *target)
+int variant_alias(dp_call *call, const char *target)
 {
     return dp_call_boxed(call->ctx, dp_op_find(call->ctx, target), call->args, call->n_args,
                          call->rets, call->n_rets);
 }
 
-int form_wrapped(dp_call *call, const char *target, uint32_t scalars)
+int variant_wrapped(dp_call *call, const char *target, uint32_t scalars)
 {
     const dp_op *op = find(call, target);
     dp_tensor *made[ARGS_MAX] = {0};
@@ -43,14 +43,14 @@ int form_wrapped(dp_call *call, const char *target, uint32_t scalars)
 
 static dp_dtype result_dtype(dp_dtype self, int result)
 {
-    if (result == FORM_REAL)
+    if (result == VARIANT_REAL)
         return self == DP_COMPLEX64 ? DP_FLOAT32 : self == DP_COMPLEX128 ? DP_FLOAT64 : self;
-    if (result == FORM_COMPLEX)
+    if (result == VARIANT_COMPLEX)
         return self == DP_FLOAT64 ? DP_COMPLEX128 : DP_COMPLEX64;
-    return result == FORM_BOOL ? DP_BOOL : self;
+    return result == VARIANT_BOOL ? DP_BOOL : self;
 }
 
-int form_by_out(dp_call *call, const char *target, int result)
+int variant_by_out(dp_call *call, const char *target, int result)
 {
     const dp_op *op = find(call, target);
     dp_tensor *self = call->args[0].u.t, *out = NULL;
@@ -63,12 +63,12 @@ int form_by_out(dp_call *call, const char *target, int result)
     int rc = dp_schema_info_get(call->ctx, call->op, &info);
     if (rc < 0)
         return rc;
-    bool in_place = info.form == DP_VARIANT_IN_PLACE;
+    bool in_place = info.variant == DP_VARIANT_IN_PLACE;
     DP_VIEW(x, self);
-    if (in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype)) /* only abs_ */
+    if (in_place && result == VARIANT_REAL && dp_dtype_is_complex(x.dtype)) /* only abs_ */
         return dp_refuse(call->ctx, DP_ERUNTIME,
                          "In-place abs is not supported for complex tensors.");
-    if (!in_place && result == FORM_REAL && dp_dtype_is_complex(x.dtype))
+    if (!in_place && result == VARIANT_REAL && dp_dtype_is_complex(x.dtype))
         rc = dp_empty_like(call->ctx, self, result_dtype(x.dtype, result), DP_PRESERVE, &out);
     else if (!in_place)
         rc = dp_empty(call->ctx, result_dtype(x.dtype, result), x.device, 1, &none, DP_CONTIGUOUS,
@@ -91,9 +91,9 @@ static int check_cast(dp_call *call, const dp_tensor *made, const dp_tensor *to,
     DP_VIEW(x, made);
     DP_VIEW(y, to);
 
-    if (x.dtype == y.dtype || (dtype == FORM_CAST && dp_can_cast(x.dtype, y.dtype)))
+    if (x.dtype == y.dtype || (dtype == VARIANT_CAST && dp_can_cast(x.dtype, y.dtype)))
         return 0;
-    if (dtype == FORM_CAST)
+    if (dtype == VARIANT_CAST)
         return dp_refuse(call->ctx, DP_ERUNTIME,
                          "result type %s can't be cast to the desired output type %s",
                          dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
@@ -125,7 +125,7 @@ static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made
     return rc;
 }
 
-int form_out_of(dp_call *call, const char *target, int dtype)
+int variant_out_of(dp_call *call, const char *target, int dtype)
 {
     enum { OUTS_MAX = 8 };
     const dp_op *op = find(call, target);
@@ -166,7 +166,7 @@ static int spare_self(dp_call *call, dp_value *args, dp_tensor **copy)
     return rc;
 }
 
-int form_in_place_of(dp_call *call, const char *target, int dtype)
+int variant_in_place_of(dp_call *call, const char *target, int dtype)
 {
     const dp_op *op = find(call, target);
     dp_tensor *self = call->args[0].u.t, *copy = NULL;
