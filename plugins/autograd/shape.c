@@ -287,8 +287,8 @@ typedef struct strided {
     int64_t offset;
 } strided;
 
-/* Check sizes, strides and offset.  Set *n to the elements of a storage that holds them, and *all to
- * the elements of the tensor.  DP_EVALUE: negative numbers, or more than int64 holds. */
+/* Check sizes, strides and offset.  Set *n to the elements of a storage that holds them, and *all
+ * to those of the tensor.  DP_EVALUE: negative numbers, or more than int64 holds. */
 static int check_strided(dp_ctx *ctx, const strided *s, size_t n_strides, int64_t *n, int64_t *all)
 {
     int64_t last = s->offset;
