@@ -1,87 +1,27 @@
 /* formula.c -- compile the text of formulas: a program, and where each of its inputs comes from. */
 #include "formula.h"
 #include "dispatch/call/ctx.h"
-#include <pthread.h>
+#include "program/program_i.h"
 #include <stdio.h>
 #include <stdlib.h>
 
 /* -- fields of tensors that a formula can ask for without saving the tensor -- */
 
-typedef int (*field_fn)(const dp_tensor *t, dp_arena *a, dp_value *out);
+/* dpi_source.field: an index in dpi_gets, whose GET steps read the same fields, or one of these. */
+enum { FIELD_DEFINED = DPI_GETS_MAX, FIELD_LEN };
 
-static int give_ints(dp_arena *a, const int64_t *from, int n, dp_value *out)
+int dpi_field_find(const char *name)
 {
-    const int64_t *copy = dp_arena_dup_n(a, from, (size_t)n, sizeof(*copy));
-
-    *out = dp_ints(copy, (size_t)n);
-    return copy != NULL ? 0 : DP_ERESOURCE;
-}
-
-static int get_sizes(const dp_tensor *t, dp_arena *a, dp_value *out)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-    return give_ints(a, g->sizes, g->ndim, out);
-}
-
-static int get_strides(const dp_tensor *t, dp_arena *a, dp_value *out)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-    return give_ints(a, g->strides, g->ndim, out);
-}
-
-#define INT_FIELD(name, expression)                                                                \
-    static int get_##name(const dp_tensor *t, dp_arena *a, dp_value *out)                          \
-    {                                                                                              \
-        (void)a;                                                                                   \
-        *out = dp_int(expression);                                                                 \
-        return 0;                                                                                  \
-    }
-INT_FIELD(offset, dpi_geometry_of(t)->offset)
-INT_FIELD(ndim, dpi_geometry_of(t)->ndim)
-INT_FIELD(numel, dpi_geometry_of(t)->numel)
-INT_FIELD(dtype, t->dtype)
-INT_FIELD(device, dpi_storage_of(t)->device)
-
-static int get_layout(const dp_tensor *t, dp_arena *a, dp_value *out)
-{
-    dp_wrapper w = {.size = sizeof(w)};
-
-    (void)a;
-    *out = dp_int(dp_wrapper_get(t, &w) ? w.layout : DP_LAYOUT_STRIDED);
-    return 0;
-}
-
-static int get_is_complex(const dp_tensor *t, dp_arena *a, dp_value *out)
-{
-    (void)a;
-    *out = dp_bool(t->dtype == DP_COMPLEX64 || t->dtype == DP_COMPLEX128);
-    return 0;
-}
-
-enum { FIELD_DEFINED = 9, FIELD_LEN };
-static const struct {
-    const char *name;
-    field_fn fn;
-} fields[] = {
-    {"sizes", get_sizes},
-    {"strides", get_strides},
-    {"offset", get_offset},
-    {"ndim", get_ndim},
-    {"numel", get_numel},
-    {"dtype", get_dtype},
-    {"device", get_device},
-    {"layout", get_layout},
-    {"is_complex", get_is_complex},
-    {"defined", NULL},
-    {"len", NULL},
-};
-
-static int field_find(const char *name)
-{
-    for (size_t i = 0; i < DPI_COUNT(fields); i++)
-        if (strcmp(fields[i].name, name) == 0)
+    if (strcmp(name, "defined") == 0)
+        return FIELD_DEFINED;
+    if (strcmp(name, "len") == 0)
+        return FIELD_LEN;
+    if (strcmp(name, "dtypes") == 0)
+        return dpi_field_find("dtype");
+    for (uint32_t i = 0; i < dpi_n_gets; i++)
+        if (dpi_gets[i].n_args == 1 && strcmp(dpi_gets[i].name, name) == 0)
             return (int)i;
-    return strcmp(name, "dtypes") == 0 ? field_find("dtype") : -1;
+    return -1;
 }
 
 int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out)
@@ -95,21 +35,21 @@ int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out
     } else if (field == FIELD_LEN) {
         found = dp_int(v->tag == DP_TAG_TENSORS ? v->len : 0);
     } else if (v->tag == DP_TAG_TENSOR) {
-        rc = fields[field].fn(v->u.t, &ctx->arena, &found);
+        rc = dpi_gets[field].fn(ctx, v, &found);
     } else if (v->tag == DP_TAG_TENSORS) {
         dp_value *items = dp_arena_alloc_n(&ctx->arena, v->len, sizeof(*items));
-        rc = items != NULL ? 0 : DP_ERESOURCE;
+        if (items == NULL)
+            rc = dpi_no_memory(&ctx->error, "what a formula saves");
         for (uint32_t i = 0; i < v->len && rc == 0; i++) {
+            const dp_value item = dp_list_item(v, i);
             items[i] = (dp_value){0};
-            if (v->u.tensors[i] != NULL)
-                rc = fields[field].fn(v->u.tensors[i], &ctx->arena, &items[i]);
+            if (item.u.t != NULL)
+                rc = dpi_gets[field].fn(ctx, &item, &items[i]);
         }
         found = (dp_value){DP_TAG_LIST, v->len, {.values = items}};
     }
     if (rc == 0)
         rc = dp_value_copy(ctx, &found, out);
-    else
-        dpi_no_memory(&ctx->error, "what a formula saves");
     dpi_arena_rewind(&ctx->arena, at);
     return rc;
 }
@@ -196,7 +136,7 @@ static int source_of(const compiler *c, const char *name, const char *type, dpi_
         i = return_find(s, name, n);
         out->kind = dot != NULL ? DPI_FROM_RET_FIELD : DPI_FROM_RET;
     }
-    int field = dot != NULL ? field_find(dot + 1) : 0;
+    int field = dot != NULL ? dpi_field_find(dot + 1) : 0;
     if (i < 0 || field < 0)
         return fail(c, i < 0 ? "no argument or return is called" : "no field is called", name);
     out->index = (uint16_t)i;

@@ -41,6 +41,9 @@ int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
 dpi_formula *dpi_formula_ref(dpi_formula *f);
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 
+/* Return the dpi_source.field called `name`; -1: there is none.  Fields are those of GET steps that
+ * take one argument, "defined", and "len", also of what is not a list. */
+int dpi_field_find(const char *name);
 /* Read field `field` (dpi_source) of v, a tensor or a list of tensors: a value that is owned by the
  * caller (dp_value_free()).  DP_ERESOURCE. */
 int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out);
