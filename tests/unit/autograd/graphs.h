@@ -423,7 +423,7 @@ static inline void graphs_setup(void)
     runs = 0;
 }
 
-/* What a test leaves: no node, no tensor, a registry that is in order. */
+/* Check that a test left no node and no tensor, and that the registry is in order. */
 static inline void graphs_teardown(void)
 {
     ctx = dp_ctx_free(ctx);
@@ -516,7 +516,7 @@ static inline dp_tensor *call2(const char *op, dp_tensor *x, dp_tensor *y)
     return out;
 }
 
-/* The same, in place: the tensor that is returned, `x`, is released. */
+/* Call an in-place operator on x and y, and release the reference to x that it returns. */
 static inline void write2(const char *op, dp_tensor *x, dp_tensor *y)
 {
     dp_tensor *same = call2(op, x, y);

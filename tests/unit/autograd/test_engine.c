@@ -160,20 +160,28 @@ START_TEST(a_deep_graph)
 }
 END_TEST
 
-static int record_and_walk(void)
+/* Make *x a leaf of one element, 3, and *y its square; any step may fail for want of memory. */
+static int try_square(dp_tensor **x, dp_tensor **y)
 {
-    float one[1] = {3};
+    float three[1] = {3};
     int64_t n = 1;
     dp_error err = DP_ERROR_INIT;
-    dp_tensor *x = NULL, *y = NULL, *z = NULL, *s = NULL;
-    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &x, &err);
+    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, x, &err);
 
     if (rc == 0)
-        rc = dp_tensor_write(x, one, &err);
+        rc = dp_tensor_write(*x, three, &err);
     if (rc == 0)
-        rc = dp_tensor_set_requires_grad(ctx, x, true);
+        rc = dp_tensor_set_requires_grad(ctx, *x, true);
     if (rc == 0)
-        rc = try_call("t::square", &(dp_value){DP_TAG_TENSOR, 0, {.t = x}}, 1, &y);
+        rc = try_call("t::square", &(dp_value){DP_TAG_TENSOR, 0, {.t = *x}}, 1, y);
+    return rc;
+}
+
+static int record_and_walk(void)
+{
+    dp_tensor *x = NULL, *y = NULL, *z = NULL, *s = NULL;
+    int rc = try_square(&x, &y);
+
     if (rc == 0)
         rc = try_call2("aten::mul.Tensor", y, x, &z);
     if (rc == 0)
@@ -198,18 +206,9 @@ END_TEST
 
 static int double_backward(void)
 {
-    float one[1] = {3};
-    int64_t n = 1;
-    dp_error err = DP_ERROR_INIT;
     dp_tensor *x = NULL, *y = NULL, *first = NULL, *second = NULL;
-    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &x, &err);
+    int rc = try_square(&x, &y);
 
-    if (rc == 0)
-        rc = dp_tensor_write(x, one, &err);
-    if (rc == 0)
-        rc = dp_tensor_set_requires_grad(ctx, x, true);
-    if (rc == 0)
-        rc = try_call("t::square", &(dp_value){DP_TAG_TENSOR, 0, {.t = x}}, 1, &y);
     if (rc == 0)
         rc = gradients_of(y, 1, &x, &first, DP_BACKWARD_CREATE);
     if (rc == 0)

@@ -106,8 +106,8 @@ START_TEST(what_cannot_be_is_refused_with_what_was_said)
 }
 END_TEST
 
-/* Of the operators that were noted those of the device that was waited for, the newest eight,
- * oldest first. */
+/* The error of a wait names the newest eight operators that were noted for that device, the oldest
+ * of them first. */
 START_TEST(a_later_failure_names_the_operators)
 {
     dp_device one = DP_DEVICE(bit, 1);

@@ -53,8 +53,7 @@ static void count_pieces(char *const *data, const int64_t *s, int64_t n, void *u
     atomic_fetch_add((atomic_int *)user, 1);
 }
 
-/* What stands alone in the order of elements or the layout of outputs says nothing about
- * threads. */
+/* Flags for the order of elements, or for the layout of outputs, do not make a loop serial. */
 START_TEST(only_serial_loops_are_one_piece)
 {
     const uint32_t flags[] = {DP_ITER_SERIAL, 0, DP_ITER_NUMBER, DP_ITER_LINEAR,

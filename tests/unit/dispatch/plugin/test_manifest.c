@@ -227,8 +227,8 @@ START_TEST(manifest_refuses_segments_of_other_memory)
 }
 END_TEST
 
-/* What the dynamic section says of `tag`: an address in the first segment, where it is the offset,
- * too. */
+/* Return the value of `tag` in the dynamic section: an address in the first segment, which is the
+ * offset in the file, too. */
 static uint64_t dynamic_value(const unsigned char *bytes, int64_t tag)
 {
     Elf64_Ehdr eh;
