@@ -2,6 +2,7 @@
  * gradients of its returns. */
 #include "dispatch/call/values.h"
 #include "history.h"
+#include "program/program_i.h"
 #include "tensor/room.h"
 #include <stdio.h>
 
@@ -234,7 +235,7 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
     if (rc < 0 || !create || !dpi_differentiable(s->dtype))
         return rc;
     if (edge != NULL && edge->to != NULL && !edge->leaf)
-        rc = dpi_history_set(ctx, *out, edge->to, edge->nr);
+        rc = dpi_history_set(ctx, *out, dpi_node_ref(edge->to), edge->nr);
     if (rc < 0)
         *out = dp_tensor_unref(*out);
     return rc;
@@ -243,8 +244,8 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
 /* Read the saved input `input` of the formula: *out; tensors in it are owned by the caller. */
 static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_value *out)
 {
-    const dpi_slot *s = &n->slots[input];
     const dpi_source *from = &n->formula->inputs[input];
+    const dpi_slot *s = &n->slots[from->slot];
     bool arg = from->kind == DPI_FROM_ARG;
     const dpi_edge *edges = arg ? &n->edges[n->arg_edges[from->index]] : NULL;
     const dpi_edge self = {n, from->index, false};
@@ -392,7 +393,7 @@ static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_
     int rc = read_inputs(ctx, n, grads, out, inputs);
     dp_run run = {.size = sizeof(run), .inputs = inputs, .outputs = outputs, .unwanted = unwanted};
     if (rc == 0)
-        rc = dp_program_run(ctx, f->program, &run);
+        rc = dpi_program_run_formula(ctx, f->program, &run);
     if (rc == 0)
         give_outputs(n, outputs, out);
     release_inputs(f, inputs);

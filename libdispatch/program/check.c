@@ -46,7 +46,9 @@ static int64_t op_find(dp_builder *b, const dp_op *op, dp_schema *schema)
             return i;
     if (!DPI_GROW(b, ops, 1))
         return DP_ERESOURCE;
-    b->p.ops[b->p.n_ops] = (dpi_op_use){op, dpi_schema_ref(schema)};
+    b->p.ops[b->p.n_ops] =
+        (dpi_op_use){op, strcmp(op->name, "aten::conj") == 0 || strcmp(op->name, "aten::real") == 0,
+                     dpi_schema_ref(schema)};
     return b->p.n_ops++;
 }
 

@@ -78,33 +78,28 @@ static bool has_effect(const dp_program *p, const dpi_step *s)
     return s->kind == DP_STEP_CALL && p->ops[s->operand].schema->written != 0;
 }
 
-static void add_need(uint64_t *needs, dp_ref r, uint64_t need)
+static void add_need(dpi_value_info *values, dp_ref r, uint64_t need)
 {
     if (r != DPI_REF_NONE && DPI_REF_KIND(r) == DPI_REF_VALUE)
-        needs[DPI_REF_INDEX(r)] |= need;
+        values[DPI_REF_INDEX(r)].need |= need;
 }
 
 /* Set dpi_step.need of every step, from the last step to the first. */
-static int add_needs(dp_builder *b)
+static void add_needs(dp_program *p)
 {
-    dp_program *p = &b->p;
-    uint64_t *needs = dp_calloc(p->n_values + 1, sizeof(*needs)); /* by value */
-
-    if (needs == NULL)
-        return dpi_no_memory(&b->ctx->error, "a program");
+    for (uint32_t i = 0; i < p->n_values; i++)
+        p->values[i].need = 0;
     for (uint32_t i = 0; i < p->n_outputs; i++)
-        add_need(needs, p->outputs[i].ref, (uint64_t)1 << (i < 63 ? i : 63));
+        add_need(p->values, p->outputs[i].ref, (uint64_t)1 << (i < 63 ? i : 63));
     for (uint32_t s = p->n_steps; s-- > 0;) {
         dpi_step *step = &p->steps[s];
         step->need = has_effect(p, step) ? (uint64_t)1 << 63 : 0;
         for (uint32_t i = 0; i < step->n_rets; i++)
-            step->need |= needs[step->ret + i];
-        add_need(needs, step->when, step->need);
+            step->need |= p->values[step->ret + i].need;
+        add_need(p->values, step->when, step->need);
         for (uint32_t i = 0; i < step->n_args; i++)
-            add_need(needs, p->links[step->args + i], step->need);
+            add_need(p->values, p->links[step->args + i], step->need);
     }
-    dp_free(needs);
-    return 0;
 }
 
 /* -- inputs by name -- */
@@ -254,11 +249,9 @@ static uint64_t backends_used(const dp_program *p)
 int dpi_program_lay(dp_builder *b, dp_program **out)
 {
     dpi_bump m = {0};
-    int rc = add_needs(b);
+    int rc = add_frees(b);
 
-    if (rc == 0)
-        rc = add_frees(b);
-
+    add_needs(&b->p);
     if (rc == 0)
         rc = sort_inputs(b);
     if (rc < 0)

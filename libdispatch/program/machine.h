@@ -10,6 +10,7 @@
 typedef struct dpi_machine {
     dp_ctx *ctx;
     dp_run *run;
+    bool is_formula;  /* dpi_program_run_formula() runs the program */
     dp_value *values; /* [p->frame] of the outermost program and of the inner ones that run */
     bool *written;    /* [p->frame] the value is an argument that its step has written */
 } dpi_machine;

@@ -50,6 +50,7 @@ typedef struct dpi_value_info {
     bool from_constant; /* the value is a view of a constant, or a list that contains one */
     /* 1 + index of the input that the value is, views or contains; 0: no input */
     uint32_t viewed_input;
+    uint64_t need; /* as dpi_step.need, for the value (lay.c) */
 } dpi_value_info;
 
 typedef struct dpi_input {
@@ -64,6 +65,7 @@ typedef struct dpi_type_text {
 
 typedef struct dpi_op_use {
     const dp_op *op;
+    bool keeps_real;   /* returns its argument if that is real: aten::conj, aten::real */
     dp_schema *schema; /* counted; the schema that the steps were checked against */
 } dpi_op_use;
 
@@ -206,6 +208,10 @@ int dpi_check_when(dp_builder *b, const dp_step *s);
 
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */
 int dpi_program_lay(dp_builder *b, dp_program **out);
+
+/* Run `p`, the program of a formula, inside dp_ctx_begin() of the caller.  Intermediate values are
+ * not counted against the account, and calls that return their argument are left out. */
+int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
 /* -- copying values (hold.c) -- */
 

@@ -122,6 +122,11 @@ static int run_call(dpi_machine *m, const dp_program *p, uint32_t base, const dp
 
     for (uint32_t i = 0; i < s->n_args; i++)
         args[i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
+    if (m->is_formula && use->keeps_real && args[0].tag == DP_TAG_TENSOR &&
+        !dp_dtype_is_complex(args[0].u.t->dtype)) {
+        m->values[base + s->ret] = dp_tensor_value(dp_tensor_ref(args[0].u.t));
+        return 0;
+    }
     int rc = s->late != 0 ? dpi_fit(m->ctx, use->schema, s->late, args) : 0;
     if (DPI_LIKELY(rc == 0)) {
         rc = dpi_call_for_all(m->ctx, use->op, args, s->n_args, &m->values[base + s->ret],
@@ -238,10 +243,16 @@ static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
                         text);
 }
 
-/* Convert the inputs to the types that the program declares for them. */
-static int fit_inputs(dp_ctx *ctx, const dp_program *p, dp_value *inputs)
+/* Convert the inputs to the types that the program declares for them.  A formula gets only the
+ * inputs that wanted outputs need. */
+static int fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
 {
+    dp_ctx *ctx = m->ctx;
+
     for (uint32_t i = 0; i < p->n_inputs; i++) {
+        if (m->is_formula && inputs == m->values &&
+            (p->values[i].need & ~(m->run->unwanted & INT64_MAX)) == 0)
+            continue;
         const dp_schema *type = p->types[p->inputs[i].type].schema;
         uint32_t tags = p->values[i].tags;
         bool fits = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag &&
@@ -348,7 +359,7 @@ static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_va
 
     dp_zero_n(returned, n_returned, sizeof(*returned));
     dp_zero_n(m->written + base, p->n_values, sizeof(bool));
-    int rc = fit_inputs(m->ctx, p, &m->values[base]);
+    int rc = fit_inputs(m, p, &m->values[base]);
     if (rc == 0)
         rc = check_devices(m->ctx, &m->values[base], p->n_inputs);
     if (rc == 0)
@@ -443,9 +454,9 @@ static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
     return 0;
 }
 
-static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
+static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula)
 {
-    dpi_machine m = {.ctx = ctx, .run = run};
+    dpi_machine m = {.ctx = ctx, .run = run, .is_formula = is_formula};
     int rc = check_ops(ctx, p, run);
 
     if (rc < 0)
@@ -474,13 +485,20 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run)
 static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (ctx->account == NULL)
-        return run_charged(ctx, p, run);
+        return run_charged(ctx, p, run, false);
     int rc = dp_account_charge(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, 0, &ctx->error);
     if (rc < 0)
         return rc;
-    rc = run_charged(ctx, p, run);
+    rc = run_charged(ctx, p, run, false);
     dp_account_refund(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, 0);
     return rc;
+}
+
+int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run)
+{
+    if (p->n_outputs > 0)
+        dp_zero_n(run->outputs, p->n_outputs, sizeof(*run->outputs));
+    return run_charged(ctx, p, run, true);
 }
 
 int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
