@@ -16,6 +16,7 @@ typedef struct task {
     dpi_edge at;    /* nr is 0; holds a reference */
     uint32_t first; /* index of its first gradient in engine.grads */
     uint32_t n;     /* number of its returns; a leaf has one */
+    uint32_t spare; /* of a task that has ended: the next value of engine.spare */
     bool queued;
     bool needed; /* with inputs: an input, or a node that leads to one */
 } task;
@@ -30,6 +31,7 @@ typedef struct engine {
     /* [mask + 1] hash table of tasks by address of node or leaf; 0: free, else task + 1 */
     uint32_t *index;
     uint32_t mask;
+    uint32_t spare; /* 1 + a task of one return that can be used again; 0: none */
     uint32_t *heap; /* [n_heap] tasks */
     uint32_t n_heap, cap_heap;
     uint32_t *input_tasks, *input_nrs; /* [n_inputs] task and return of each input */
@@ -89,6 +91,24 @@ static int index_grow(engine *g)
     return 0;
 }
 
+/* Add a task of `n` returns: *out. */
+static int task_new(engine *g, uint32_t n, uint32_t *out)
+{
+    if (n == 1 && g->spare != 0) {
+        *out = g->spare - 1;
+        g->spare = g->tasks[*out].spare;
+        return 0;
+    }
+    if (!grow(&g->tasks, &g->cap_tasks, g->n_tasks + 1, sizeof(*g->tasks)) ||
+        !grow(&g->grads, &g->cap_grads, g->n_grads + n, sizeof(dp_tensor *)))
+        return no_memory(g);
+    dp_zero_n(g->grads + g->n_grads, n, sizeof(dp_tensor *));
+    *out = g->n_tasks++;
+    g->tasks[*out].first = g->n_grads;
+    g->n_grads += n;
+    return 0;
+}
+
 /* Find the task of the node or leaf that `e` leads to, or add one: *out. */
 static int task_at(engine *g, dpi_edge e, uint32_t *out)
 {
@@ -102,16 +122,43 @@ static int task_at(engine *g, dpi_edge e, uint32_t *out)
         *out = *slot - 1;
         return 0;
     }
-    if (!grow(&g->tasks, &g->cap_tasks, g->n_tasks + 1, sizeof(*g->tasks)) ||
-        !grow(&g->grads, &g->cap_grads, g->n_grads + n, sizeof(dp_tensor *)))
-        return no_memory(g);
-    dp_zero_n(g->grads + g->n_grads, n, sizeof(dp_tensor *));
-    g->tasks[g->n_tasks] =
-        (task){dpi_edge_ref((dpi_edge){e.to, 0, e.leaf}), g->n_grads, n, false, false};
-    g->n_grads += n;
-    *out = g->n_tasks++;
+    if ((rc = task_new(g, n, out)) < 0)
+        return rc;
+    task *t = &g->tasks[*out];
+    *t = (task){.at = dpi_edge_ref((dpi_edge){e.to, 0, e.leaf}), .first = t->first, .n = n};
     *slot = *out + 1;
     return 0;
+}
+
+/* Remove the task in slot `at` from the index, and move those back that were stored behind their
+ * slot since that one was taken. */
+static void index_remove(engine *g, uint32_t at)
+{
+    for (uint32_t i = (at + 1) & g->mask; g->index[i] != 0; i = (i + 1) & g->mask) {
+        uint32_t home = hash_of(g->tasks[g->index[i] - 1].at.to) & g->mask;
+        if (((i - home) & g->mask) < ((i - at) & g->mask))
+            continue;
+        g->index[at] = g->index[i];
+        at = i;
+    }
+    g->index[at] = 0;
+}
+
+/* End task `t` of a node that has run.  No gradient reaches the node again, since all nodes with
+ * edges to it have run before it. */
+static void task_end(engine *g, uint32_t t)
+{
+    task *done = &g->tasks[t];
+
+    if (g->o->n_inputs > 0) /* find_needed() has marked the tasks */
+        return;
+    index_remove(g, (uint32_t)(slot_of(g, done->at.to) - g->index));
+    dpi_edge_unref(done->at);
+    done->at = (dpi_edge){0};
+    if (done->n == 1) {
+        done->spare = g->spare;
+        g->spare = t + 1;
+    }
 }
 
 /* -- the heap -- */
@@ -300,6 +347,8 @@ static int run_node(engine *g, uint32_t t)
     }
     if (rc == 0 && !(g->o->flags & DP_BACKWARD_RETAIN))
         dpi_node_release(n);
+    if (rc == 0)
+        task_end(g, t);
     dpi_arena_rewind(&ctx->arena, at);
     return rc;
 }
