@@ -182,6 +182,31 @@ static int read_flags(const compiler *c, dpi_formula *f, const char **text)
     return 0;
 }
 
+static bool is_of(const dpi_source *from, int whole, int field)
+{
+    return (int)from->kind == whole || (int)from->kind == field;
+}
+
+/* Number the values that the formula saves, those of arguments first. */
+static int list_saves(const compiler *c, dpi_formula *f)
+{
+    f->saves = dp_calloc(f->n_inputs + 1, sizeof(*f->saves));
+    if (f->saves == NULL)
+        return dpi_no_memory(&c->ctx->error, "a formula");
+    for (int rets = 0; rets < 2; rets++) {
+        for (uint32_t i = 0; i < f->n_inputs; i++) {
+            dpi_source *from = &f->inputs[i];
+            if (!is_of(from, rets ? DPI_FROM_RET : DPI_FROM_ARG,
+                       rets ? DPI_FROM_RET_FIELD : DPI_FROM_ARG_FIELD))
+                continue;
+            from->slot = (uint16_t)f->n_slots;
+            f->saves[f->n_slots++] = (uint16_t)i;
+        }
+        f->n_arg_saves = rets ? f->n_arg_saves : f->n_slots;
+    }
+    return 0;
+}
+
 static int read_inputs(const compiler *c, dpi_formula *f)
 {
     f->inputs = dp_calloc(f->n_inputs + 1, sizeof(*f->inputs));
@@ -189,11 +214,13 @@ static int read_inputs(const compiler *c, dpi_formula *f)
         return dpi_no_memory(&c->ctx->error, "a formula");
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const char *name = dp_program_input_name(f->program, i);
-        int rc = source_of(c, name, dp_program_input_type(f->program, i), &f->inputs[i]);
+        dpi_source *from = &f->inputs[i];
+        int rc = source_of(c, name, dp_program_input_type(f->program, i), from);
         if (rc < 0)
             return rc;
+        from->need = f->program->values[i].need;
     }
-    return 0;
+    return list_saves(c, f);
 }
 
 static int read_outputs(const compiler *c, dpi_formula *f)
@@ -278,7 +305,7 @@ int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out)
             f = none;
         }
     }
-    *out = dpi_formula_ref(f);
+    *out = f;
     return 0;
 }
 
@@ -295,5 +322,6 @@ void dpi_formula_unref(dpi_formula *f)
     dp_program_unref(f->program);
     dp_free(f->inputs);
     dp_free(f->output_args);
+    dp_free(f->saves);
     dp_free(f);
 }

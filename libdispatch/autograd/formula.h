@@ -20,22 +20,28 @@ typedef struct dpi_source {
     } kind;
     uint16_t index;
     uint16_t field;
+    uint16_t slot; /* ARG, RET, their FIELDs: index in dpi_node.slots and dpi_formula.saves */
     bool optional; /* GRAD: an undefined gradient is None; without: a tensor of zeros */
     bool list;     /* GRAD: the return is a list, and so is its gradient */
+    uint64_t need; /* bit i: output i depends on it; bit 63: an output from the 63rd on does */
 } dpi_source;
 
 typedef struct dpi_formula {
     atomic_uint refs;
     dp_program *program;
-    uint32_t n_inputs, n_outputs;
-    dpi_source *inputs;      /* [n_inputs] */
-    uint16_t *output_args;   /* [n_outputs] index of the argument whose gradient the output is */
+    uint32_t n_inputs, n_outputs, n_slots;
+    dpi_source *inputs;    /* [n_inputs] */
+    uint16_t *output_args; /* [n_outputs] index of the argument whose gradient the output is */
+    /* [n_slots] index in `inputs` of each saved value: first the `n_arg_saves` that are read before
+     * the operator runs, then those that are read from its returns */
+    uint16_t *saves;
+    uint32_t n_arg_saves;
     uint64_t missing;        /* bit i: the gradient of argument i is not implemented */
     uint64_t differentiable; /* bit r: return r gets history */
     uint64_t clone;          /* bit i: argument i is cloned before the operator overwrites it */
 } dpi_formula;
 
-/* Get the compiled formula of entry `e`: *out, with a reference; NULL: the operator has none.
+/* Get the compiled formula of entry `e`: *out, valid until the call ends; NULL: there is none.
  * DP_EPLUGIN: the text is wrong, which the message says with the formula's file and line. */
 int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
 dpi_formula *dpi_formula_ref(dpi_formula *f);

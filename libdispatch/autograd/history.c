@@ -4,14 +4,14 @@
 #include "tensor/room.h"
 #include <sched.h>
 
-enum { LOCK = 1, META = 2, NR_SHIFT = 2, NR_MAX = 15, NODE_ALIGN = 64 };
+enum { LOCK = 1, META = 2, NR_SHIFT = 2, NR_MAX = 15, NODE_ALIGN = 64, MALLOC_ALIGN = 16 };
 #define POINTER(word) ((void *)((word) & ~(uintptr_t)(NODE_ALIGN - 1)))
 
-static atomic_uint_fast64_t nodes_created, nodes_live;
+static _Thread_local uint64_t nodes_created;
 
 uint64_t dp_grad_nodes(void)
 {
-    return atomic_load(&nodes_live);
+    return (uint64_t)dpi_tally_sum(DPI_TALLY_NODES);
 }
 
 /* -- nodes -- */
@@ -34,25 +34,26 @@ int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_ed
         at[i] = bytes;
         bytes += padded(parts[i]);
     }
-    bytes = (bytes + NODE_ALIGN - 1) & ~(size_t)(NODE_ALIGN - 1);
     if (ctx->account != NULL) {
         int rc = dp_account_charge(ctx->account, DP_HOLDER_HISTORY, 1, bytes, &ctx->error);
         if (rc < 0)
             return rc;
     }
-    char *block = dpi_memory_alloc(bytes);
-    if (block == NULL) {
+    void *allocated = dp_malloc(bytes + NODE_ALIGN - MALLOC_ALIGN);
+    if (allocated == NULL) {
         if (ctx->account != NULL)
             dp_account_refund(ctx->account, DP_HOLDER_HISTORY, 1, bytes);
         return dpi_no_memory(&ctx->error, "history");
     }
+    char *block = (char *)(((uintptr_t)allocated + NODE_ALIGN - 1) & ~(uintptr_t)(NODE_ALIGN - 1));
     memset(block, 0, bytes);
     dpi_node *n = (dpi_node *)(void *)block;
+    n->block = allocated;
     atomic_init(&n->refs, 1);
     n->kind = kind;
     n->op = op;
     n->bytes = bytes;
-    n->created = atomic_fetch_add_explicit(&nodes_created, 1, memory_order_relaxed) + 1;
+    n->created = ++nodes_created;
     n->account = ctx->account != NULL ? dp_account_ref(ctx->account) : NULL;
     n->n_edges = n_edges;
     n->n_rets = n_rets;
@@ -63,7 +64,7 @@ int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_ed
     n->slots = (dpi_slot *)(void *)(block + at[2]);
     n->arg_edges = (uint32_t *)(void *)(block + at[3]);
     n->dims = (int64_t *)(void *)(block + at[4]);
-    atomic_fetch_add_explicit(&nodes_live, 1, memory_order_relaxed);
+    dpi_tally_add(DPI_TALLY_NODES, 1);
     *out = n;
     return 0;
 }
@@ -119,8 +120,8 @@ static void node_free(dpi_node *n)
         dp_account_refund(n->account, DP_HOLDER_HISTORY, 1, n->bytes);
         dp_account_close(n->account);
     }
-    dpi_memory_free(n, n->bytes);
-    atomic_fetch_sub_explicit(&nodes_live, 1, memory_order_relaxed);
+    dp_free(n->block);
+    dpi_tally_add(DPI_TALLY_NODES, -1);
 }
 
 void dpi_node_unref(dpi_node *n)
@@ -235,26 +236,39 @@ const dpi_meta *dpi_meta_find(const dp_tensor *t)
     return meta_of(atomic_load_explicit(&t->history, memory_order_acquire));
 }
 
+/* Has t no history, and does only the caller hold t?  Then no other thread can look at its word. */
+static bool is_new(dp_tensor *t)
+{
+    return __atomic_load_n(&t->refs, __ATOMIC_RELAXED) == 1 && t->root == NULL &&
+           atomic_load_explicit(&t->history, memory_order_relaxed) == 0;
+}
+
 int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
 {
     dpi_node *previous = NULL;
 
-    if (nr > NR_MAX && dpi_meta_make(t) == NULL)
+    if (nr > NR_MAX && dpi_meta_make(t) == NULL) {
+        dpi_node_unref(n);
         return dpi_no_memory(&ctx->error, "history");
-    uintptr_t w = word_lock(t);
-    dpi_meta *m = meta_of(w);
-    if (m != NULL) {
-        previous = m->node;
-        m->node = dpi_node_ref(n);
-        m->nr = nr;
-        m->requires_grad = false; /* t is no longer a leaf */
-    } else {
-        previous = POINTER(w);
-        w = (uintptr_t)dpi_node_ref(n) | (uintptr_t)nr << NR_SHIFT;
     }
     t->view_version = (uint32_t)dpi_version_of(t);
-    word_unlock(t, w);
-    dpi_node_unref(previous);
+    if (nr <= NR_MAX && is_new(t)) {
+        word_unlock(t, (uintptr_t)n | (uintptr_t)nr << NR_SHIFT);
+    } else {
+        uintptr_t w = word_lock(t);
+        dpi_meta *m = meta_of(w);
+        if (m != NULL) {
+            previous = m->node;
+            m->nr = nr;
+            __atomic_store_n(&m->requires_grad, false, __ATOMIC_RELAXED); /* no longer a leaf */
+            __atomic_store_n(&m->node, n, __ATOMIC_RELAXED);
+        } else {
+            previous = POINTER(w);
+            w = (uintptr_t)n | (uintptr_t)nr << NR_SHIFT;
+        }
+        word_unlock(t, w);
+        dpi_node_unref(previous);
+    }
     dp_tensor_set_may_grad(ctx, t, true);
     return 0;
 }
@@ -263,10 +277,18 @@ dpi_edge dpi_edge_recorded(const dp_tensor *t)
 {
     dpi_edge e = {0};
 
-    if (atomic_load_explicit(&t->history, memory_order_relaxed) == 0)
+    uintptr_t w = atomic_load_explicit(&t->history, memory_order_acquire);
+    if (w == 0)
         return e;
-    uintptr_t w = word_lock(mutable(t));
     const dpi_meta *m = meta_of(w);
+    /* A leaf needs no lock: it is the edge itself, and its dpi_meta stays as long as it does. */
+    if (m != NULL && __atomic_load_n(&m->node, __ATOMIC_RELAXED) == NULL) {
+        if (__atomic_load_n(&m->requires_grad, __ATOMIC_RELAXED))
+            e = (dpi_edge){dp_tensor_ref(mutable(t)), 0, true};
+        return e;
+    }
+    w = word_lock(mutable(t));
+    m = meta_of(w);
     if (m == NULL)
         e = (dpi_edge){POINTER(w), (uint32_t)(w >> NR_SHIFT & NR_MAX), false};
     else if (m->node != NULL)
@@ -389,7 +411,7 @@ int dp_tensor_set_requires_grad(dp_ctx *ctx, dp_tensor *t, bool on)
     dpi_meta *m = dpi_meta_make(t);
     if (m == NULL)
         return dpi_no_memory(&ctx->error, "requires_grad");
-    m->requires_grad = on;
+    __atomic_store_n(&m->requires_grad, on, __ATOMIC_RELAXED);
     if (on)
         dp_tensor_set_may_grad(ctx, t, true);
     return 0;

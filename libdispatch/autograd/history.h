@@ -10,6 +10,7 @@
 
 #include "dispatch/call/ctx.h"
 #include "formula.h"
+#include "tensor/room.h"
 #include "tensor/saved.h"
 #include <dispatchd/grad.h>
 
@@ -55,7 +56,7 @@ struct dpi_node {
     atomic_uint refs;
     dpi_node_kind kind;
     uint32_t topo;    /* 1 + the largest topo of the nodes that the edges lead to */
-    uint64_t created; /* serial number in the process */
+    uint64_t created; /* serial number in the thread that made the node */
     const dp_op *op;  /* the operator that was called, for errors */
     dpi_formula *formula;
     dpi_node *inner;                /* SLICES: the node of the operator that wrote; owned */
@@ -63,11 +64,12 @@ struct dpi_node {
     struct dpi_geometry_copy *base, *view; /* STRIDED, SLICES; owned */
     dp_account *account;                   /* charged for the node; may be NULL */
     size_t bytes;                          /* size of the node's block */
+    void *block;                           /* of dp_malloc(); the node lies aligned in it */
     bool released;                         /* its saved tensors were released */
     uint32_t n_edges, n_rets, n_slots, n_args;
     dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
     dpi_node_ret *rets;  /* [n_rets] */
-    dpi_slot *slots;     /* [n_slots] inputs of the formula; those not saved are NONE */
+    dpi_slot *slots;     /* [n_slots] values that the formula saves (dpi_source.slot) */
     uint32_t *arg_edges; /* [n_args + 1] index in edges of the first tensor of each argument */
     int64_t *dims;       /* sizes of all returns */
     dpi_node *next_dead; /* links nodes that are to be freed */
@@ -113,11 +115,18 @@ uint32_t dpi_edge_topo(dpi_edge e);
 /* Get the edge that t's history word has, with a reference; {NULL}: t has no history.  The edge
  * of a view is out of date if its base was written since (dpi_edge_of). */
 dpi_edge dpi_edge_recorded(const dp_tensor *t);
+/* May t have an edge?  False: t has no history, is no view and can get none, which needs no lock. */
+static inline bool dpi_may_have_edge(const dp_tensor *t)
+{
+    return (atomic_load_explicit(&t->history, memory_order_relaxed) != 0 || t->root != NULL) &&
+           dpi_differentiable(t->dtype);
+}
 /* Does t require a gradient, or was t, or t's base, computed from a tensor that does? */
 bool dpi_needs_grad(const dp_tensor *t);
 /* Is t a leaf that requires a gradient? */
 bool dpi_is_grad_leaf(const dp_tensor *t);
-/* Make return `nr` of `n` t's history.  DP_ERESOURCE. */
+/* Make return `nr` of `n` t's history.  The reference to `n` is taken, on failure too.
+ * DP_ERESOURCE. */
 int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr);
 /* t's dpi_meta, made if t has none; NULL: no memory.  Valid as long as t. */
 dpi_meta *dpi_meta_make(dp_tensor *t);

@@ -10,57 +10,71 @@
 #include "history.h"
 #include "tensor/room.h"
 
-enum { EDGES_INLINE = 16 };
+enum { FEW = 8 };
 
 typedef struct record {
     dp_call *call;
     const dpi_entry *e;
-    dpi_formula *formula; /* holds a reference; NULL: the operator has none */
-    uint32_t n_edges, n_slots;
+    dpi_formula *formula; /* NULL: the operator has none */
+    uint32_t n_edges;
+    uint32_t n_slots; /* number of slots that hold what clear() releases */
     dpi_edge *edges;
     uint32_t *arg_edges; /* [n_args + 1] */
     dpi_slot *slots;
     bool needed;      /* some edge leads to a node or a leaf */
+    uint64_t wanted;  /* outputs_wanted() */
     dp_tensor *clone; /* copy of the argument that is overwritten, if the formula reads it; owned */
+    /* Memory of `edges`, `arg_edges` and `slots` of a call with few of them. */
+    dpi_edge few_edges[FEW];
+    uint32_t few_args[FEW + 1];
+    dpi_slot few_slots[FEW];
 } record;
 
 /* -- edges -- */
 
-static uint32_t tensors_of(const dp_value *v, dp_tensor *const **list)
+static inline uint32_t tensors_of(const dp_value *v, dp_tensor *const **list)
 {
     *list = v->tag == DP_TAG_TENSOR ? (dp_tensor *const *)&v->u.t : v->u.tensors;
     return v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
 }
 
+static inline int find_edge(record *r, const dp_tensor *t)
+{
+    dpi_edge *edge = &r->edges[r->n_edges];
+    int rc = 0;
+
+    *edge = (dpi_edge){0};
+    if (t != NULL && dpi_may_have_edge(t))
+        rc = dpi_edge_of(r->call->ctx, t, edge);
+    r->n_edges += rc == 0;
+    r->needed |= edge->to != NULL;
+    return rc;
+}
+
 static int find_edges(record *r)
 {
-    dp_ctx *ctx = r->call->ctx;
+    const dp_call *call = r->call;
+    dp_arena *a = &call->ctx->arena;
     dp_tensor *const *list;
-    uint32_t n = 0;
+    size_t n = 0;
+    int rc = 0;
 
-    for (uint32_t i = 0; i < r->call->n_args; i++)
-        n += tensors_of(&r->call->args[i], &list);
-    r->edges = dp_arena_alloc_n(&ctx->arena, n, sizeof(*r->edges));
-    r->arg_edges = dp_arena_alloc_n(&ctx->arena, r->call->n_args + 1, sizeof(*r->arg_edges));
+    for (uint32_t i = 0; i < call->n_args; i++)
+        n += tensors_of(&call->args[i], &list);
+    r->edges = n <= FEW ? r->few_edges : dp_arena_alloc_n(a, n, sizeof(*r->edges));
+    r->arg_edges = call->n_args <= FEW
+                       ? r->few_args
+                       : dp_arena_alloc_n(a, call->n_args + 1, sizeof(*r->arg_edges));
     if (r->edges == NULL || r->arg_edges == NULL)
-        return dpi_no_memory(&ctx->error, "history");
-    for (uint32_t i = 0; i < r->call->n_args; i++) {
+        return dpi_no_memory(&call->ctx->error, "history");
+    for (uint32_t i = 0; i < call->n_args && rc == 0; i++) {
         r->arg_edges[i] = r->n_edges;
-        n = tensors_of(&r->call->args[i], &list);
-        for (uint32_t k = 0; k < n; k++) {
-            dpi_edge *edge = &r->edges[r->n_edges];
-            *edge = (dpi_edge){0};
-            int rc = list[k] != NULL && dpi_differentiable(list[k]->dtype)
-                         ? dpi_edge_of(ctx, list[k], edge)
-                         : 0;
-            if (rc < 0)
-                return rc;
-            r->n_edges++;
-            r->needed |= edge->to != NULL;
-        }
+        uint32_t len = tensors_of(&call->args[i], &list);
+        for (uint32_t k = 0; k < len && rc == 0; k++)
+            rc = find_edge(r, list[k]);
     }
-    r->arg_edges[r->call->n_args] = r->n_edges;
-    return 0;
+    r->arg_edges[call->n_args] = r->n_edges;
+    return rc;
 }
 
 /* Check that the call may write the tensors that it writes.  DP_ERUNTIME: it may not. */
@@ -126,29 +140,57 @@ static int clone_argument(record *r, uint32_t i)
     return r->clone != NULL ? 0 : dpi_call_one(r->call->ctx, "aten::clone", args, 2, &r->clone);
 }
 
+/* Get the set of the formula's outputs that backward may want, and bit 63: steps with an effect
+ * run for any output. */
+static uint64_t outputs_wanted(const record *r)
+{
+    const dpi_formula *f = r->formula;
+    uint64_t wanted = (uint64_t)1 << 63;
+
+    for (uint32_t i = 0; i < f->n_outputs && i < 63; i++)
+        for (uint32_t k = r->arg_edges[f->output_args[i]]; k < r->arg_edges[f->output_args[i] + 1];
+             k++)
+            wanted |= (uint64_t)(r->edges[k].to != NULL) << i;
+    return wanted;
+}
+
+/* Get value `i` of the call that the formula saves; NULL: none of the wanted outputs needs it. */
+static inline const dpi_source *saved_source(const record *r, uint32_t i)
+{
+    const dpi_source *from = &r->formula->inputs[r->formula->saves[i]];
+
+    return from->need & r->wanted ? from : NULL;
+}
+
 static int save_arguments(record *r)
 {
     dp_ctx *ctx = r->call->ctx;
     const dpi_formula *f = r->formula;
     int rc = 0;
 
-    if (f == NULL)
+    if (f == NULL || f->n_slots == 0)
         return 0;
-    r->slots = dp_arena_alloc_n(&ctx->arena, f->n_inputs, sizeof(*r->slots));
+    r->slots = f->n_slots <= FEW ? r->few_slots
+                                 : dp_arena_alloc_n(&ctx->arena, f->n_slots, sizeof(*r->slots));
     if (r->slots == NULL)
         return dpi_no_memory(&ctx->error, "history");
-    dp_zero_n(r->slots, f->n_inputs, sizeof(*r->slots));
-    r->n_slots = f->n_inputs;
-    for (uint32_t i = 0; i < f->n_inputs && rc == 0; i++) {
-        const dpi_source *from = &f->inputs[i];
-        if (from->kind == DPI_FROM_ARG && (f->clone >> from->index & 1)) {
+    for (uint32_t i = 0; i < f->n_slots; i++)
+        r->slots[i].kind = DPI_SLOT_NONE;
+    r->n_slots = f->n_slots;
+    r->wanted = outputs_wanted(r);
+    for (uint32_t i = 0; i < f->n_arg_saves && rc == 0; i++) {
+        const dpi_source *from = saved_source(r, i);
+        if (from == NULL)
+            continue;
+        const dp_value *arg = &r->call->args[from->index];
+        if (from->kind == DPI_FROM_ARG_FIELD) {
+            rc = save_field(ctx, from->field, arg, &r->slots[i]);
+        } else if (DPI_UNLIKELY(f->clone >> from->index & 1)) {
             rc = clone_argument(r, from->index);
             if (rc == 0)
                 rc = save(ctx, &(dp_value){DP_TAG_TENSOR, 0, {.t = r->clone}}, &r->slots[i]);
-        } else if (from->kind == DPI_FROM_ARG) {
-            rc = save(ctx, &r->call->args[from->index], &r->slots[i]);
-        } else if (from->kind == DPI_FROM_ARG_FIELD) {
-            rc = save_field(ctx, from->field, &r->call->args[from->index], &r->slots[i]);
+        } else {
+            rc = save(ctx, arg, &r->slots[i]);
         }
     }
     return rc;
@@ -166,12 +208,14 @@ static int save_returns(record *r)
 {
     int rc = 0;
 
-    for (uint32_t i = 0; i < r->n_slots && rc == 0; i++) {
-        const dpi_source *from = &r->formula->inputs[i];
-        if (from->kind == DPI_FROM_RET)
-            rc = save(r->call->ctx, return_of(r, from->index), &r->slots[i]);
-        else if (from->kind == DPI_FROM_RET_FIELD)
-            rc = save_field(r->call->ctx, from->field, return_of(r, from->index), &r->slots[i]);
+    for (uint32_t i = r->formula != NULL ? r->formula->n_arg_saves : 0; i < r->n_slots && rc == 0;
+         i++) {
+        const dpi_source *from = saved_source(r, i);
+        if (from == NULL)
+            continue;
+        const dp_value *ret = return_of(r, from->index);
+        rc = from->kind == DPI_FROM_RET ? save(r->call->ctx, ret, &r->slots[i])
+                                        : save_field(r->call->ctx, from->field, ret, &r->slots[i]);
     }
     return rc;
 }
@@ -214,8 +258,7 @@ static void fill_node(record *r, dpi_node *node)
     dp_tensor *const *list;
     uint32_t nr = 0, dims = 0;
 
-    node->formula = r->formula;
-    r->formula = NULL;
+    node->formula = r->formula != NULL ? dpi_formula_ref(r->formula) : NULL;
     dp_copy_n(node->arg_edges, r->arg_edges, r->call->n_args + 1, sizeof(uint32_t));
     for (uint32_t i = 0; i < r->n_edges; i++) {
         uint32_t topo = dpi_edge_topo(r->edges[i]) + 1;
@@ -253,7 +296,10 @@ static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
     return 0;
 }
 
-static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr, dp_tensor **t)
+/* Give *t, return `nr` of the call, its history.  The first return takes the caller's reference to
+ * the node, which sets *given. */
+static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr, dp_tensor **t,
+                      bool *given)
 {
     int alias = r->e->schema->ret_alias[ret];
     dp_ctx *ctx = r->call->ctx;
@@ -263,22 +309,27 @@ static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr
     if (alias >= 0)
         return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
     int rc = own_return(ctx, r->call, t);
-    return rc < 0 ? rc : dpi_history_set(ctx, *t, node, nr);
+    if (rc < 0)
+        return rc;
+    if (*given)
+        dpi_node_ref(node);
+    *given = true;
+    return dpi_history_set(ctx, *t, node, nr);
 }
 
-static int attach_returns(const record *r, dpi_node *node)
+static int attach_returns(const record *r, dpi_node *node, bool *given)
 {
     uint32_t nr = 0;
     int rc = 0;
+    const dpi_formula *f = node->formula; /* *given: `node` may have ended when an attempt failed */
 
     for (uint32_t i = 0; i < r->call->n_rets && rc == 0; i++) {
         dp_tensor *const *list;
         uint32_t n = tensors_of(return_of(r, i), &list);
-        bool attach = r->e->schema->ret_alias[i] >= 0 || node->formula == NULL ||
-                      (node->formula->differentiable >> i & 1);
+        bool attach = r->e->schema->ret_alias[i] >= 0 || f == NULL || (f->differentiable >> i & 1);
         for (uint32_t k = 0; k < n && rc == 0; k++, nr++)
             if (attach)
-                rc = attach_one(r, node, i, nr, (dp_tensor **)(uintptr_t)&list[k]);
+                rc = attach_one(r, node, i, nr, (dp_tensor **)(uintptr_t)&list[k], given);
         nr += n == 0;
     }
     return rc;
@@ -301,8 +352,10 @@ static int make_node(record *r)
     if (rc < 0)
         return rc;
     fill_node(r, node);
-    rc = attach_returns(r, node);
-    dpi_node_unref(node);
+    bool given = false;
+    rc = attach_returns(r, node, &given);
+    if (!given)
+        dpi_node_unref(node);
     return rc;
 }
 
@@ -336,20 +389,28 @@ static int run_recorded(record *r)
     return rc == 0 ? make_node(r) : rc;
 }
 
+/* Release what the record still owns. */
+static void clear(record *r)
+{
+    for (uint32_t i = 0; i < r->n_edges; i++)
+        if (r->edges[i].to != NULL)
+            dpi_edge_unref(r->edges[i]);
+    for (uint32_t i = 0; i < r->n_slots; i++)
+        dpi_slot_clear(&r->slots[i]);
+    dp_tensor_unref(r->clone);
+}
+
 int dp_record(dp_call *call)
 {
-    dp_ctx *ctx = call->ctx;
-    record r = {.call = call, .e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), call->op)};
-    int rc = find_edges(&r);
+    record r;
 
+    memset(&r, 0, offsetof(record, few_edges));
+    r.call = call;
+    r.e = dpi_snapshot_entry(dpi_ctx_snapshot(call->ctx), call->op);
+    int rc = find_edges(&r);
     if (rc == 0)
         rc = r.needed ? run_recorded(&r) : run_below(call, false);
-    for (uint32_t i = 0; i < r.n_edges; i++)
-        dpi_edge_unref(r.edges[i]);
-    for (uint32_t i = 0; i < r.n_slots; i++)
-        dpi_slot_clear(&r.slots[i]);
-    dpi_formula_unref(r.formula);
-    dp_tensor_unref(r.clone);
+    clear(&r);
     return rc;
 }
 

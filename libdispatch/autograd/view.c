@@ -65,7 +65,7 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
     dpi_node *slices;
 
     if (t->root == NULL)
-        return dpi_history_set(ctx, t, n, nr);
+        return dpi_history_set(ctx, t, dpi_node_ref(n), nr);
     int rc = dpi_edge_of(ctx, t->root, &of_base);
     if (rc < 0)
         return rc;
@@ -81,9 +81,7 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
     slices->inner = dpi_node_ref(n);
     slices->inner_ret = nr;
     slices->inner_edge = edge;
-    rc = dpi_history_set(ctx, t->root, slices, 0);
-    dpi_node_unref(slices);
-    return rc;
+    return dpi_history_set(ctx, t->root, slices, 0);
 }
 
 /* Fail with the reason why a view with t's `creation` cannot be used once it, or its base, was
@@ -142,7 +140,8 @@ int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
     int rc = view_history(ctx, t, &n);
     if (rc < 0 || n == NULL)
         return rc;
-    rc = dpi_history_set(ctx, (dp_tensor *)(uintptr_t)t, n, 0); /* only its history changes */
+    rc = dpi_history_set(ctx, (dp_tensor *)(uintptr_t)t, dpi_node_ref(n),
+                         0); /* only its history changes */
     if (rc == 0)
         *out = (dpi_edge){n, 0, false};
     else

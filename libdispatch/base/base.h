@@ -283,6 +283,7 @@ uint64_t dpi_backend_registration(int bit);
 /* -- tally.c: statistics that all threads update often and that are read rarely -- */
 enum {
     DPI_TALLY_TENSORS,
+    DPI_TALLY_NODES,    /* of graphs of autograd */
     DPI_TALLY_STORAGES, /* on CPU and Meta; backend.c counts those of other backends */
     DPI_TALLY_BYTES,    /* of storages, not yet added to the total in tensor/held.c */
     DPI_TALLY_END

@@ -7,7 +7,8 @@ void dpi_saved_set(dpi_saved *s, const dp_tensor *t)
     dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t); /* is not written to */
 
     dpi_home_ref(DPI_HOME_OF(geometry, g));
-    dpi_home_ref(DPI_HOME_OF(version, t->version));
+    if (DPI_HOME_OF(version, t->version) != DPI_HOME_OF(geometry, g))
+        dpi_home_ref(DPI_HOME_OF(version, t->version));
     *s = (dpi_saved){.geometry = g,
                      .version = t->version,
                      .expected = dpi_version_of(t),
@@ -20,8 +21,9 @@ void dpi_saved_clear(dpi_saved *s)
 {
     if (s->geometry == NULL)
         return;
+    if (DPI_HOME_OF(version, s->version) != DPI_HOME_OF(geometry, s->geometry))
+        dpi_home_unref(DPI_HOME_OF(version, s->version));
     dpi_home_unref(DPI_HOME_OF(geometry, s->geometry));
-    dpi_home_unref(DPI_HOME_OF(version, s->version));
     s->geometry = NULL;
 }
 

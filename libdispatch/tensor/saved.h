@@ -10,7 +10,7 @@
 
 typedef struct dpi_saved {
     dpi_geometry *geometry; /* with a reference to its home, and so to the storage; NULL: none */
-    dpi_version *version;   /* holds a reference to its home */
+    dpi_version *version;   /* holds a reference to its home, if that is not geometry's home */
     uint64_t expected;      /* value of *version when the tensor was saved */
     dp_keyset keys;
     dp_dtype dtype;

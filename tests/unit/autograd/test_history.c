@@ -33,13 +33,13 @@ START_TEST(a_word_refers_to_a_node)
 
     ck_assert(dp_tensor_is_leaf(t) && !dp_tensor_requires_grad(t));
     ck_assert_ptr_null(dp_tensor_grad_fn(t));
-    ck_assert_int_eq(dpi_history_set(ctx, t, n, 15), 0);
+    ck_assert_int_eq(dpi_history_set(ctx, t, dpi_node_ref(n), 15), 0);
     ck_assert_ptr_null(dpi_meta_find(t)); /* it lies in the word itself */
     ck_assert_ptr_eq(node_of(t, &nr), n);
     ck_assert_uint_eq(nr, 15);
     ck_assert(!dp_tensor_is_leaf(t) && dp_tensor_requires_grad(t) && dp_tensor_may_grad(t));
     ck_assert_str_eq(dp_tensor_grad_fn(t), "t::plain");
-    ck_assert_int_eq(dpi_history_set(ctx, t, other, 3), 0);
+    ck_assert_int_eq(dpi_history_set(ctx, t, dpi_node_ref(other), 3), 0);
     dpi_node_unref(n);
     ck_assert_uint_eq(dp_grad_nodes(), 1); /* the word was the last to hold it */
     ck_assert_ptr_eq(node_of(t, &nr), other);
@@ -55,7 +55,7 @@ START_TEST(a_return_past_15_needs_a_meta)
     dpi_node *n = node(0);
     uint32_t nr;
 
-    ck_assert_int_eq(dpi_history_set(ctx, t, n, 16), 0);
+    ck_assert_int_eq(dpi_history_set(ctx, t, dpi_node_ref(n), 16), 0);
     ck_assert_ptr_nonnull(dpi_meta_find(t));
     ck_assert_ptr_eq(node_of(t, &nr), n);
     ck_assert_uint_eq(nr, 16);
@@ -70,7 +70,7 @@ START_TEST(a_meta_takes_over_what_the_word_said)
     dpi_node *n = node(0);
     uint32_t nr;
 
-    ck_assert_int_eq(dpi_history_set(ctx, t, n, 7), 0);
+    ck_assert_int_eq(dpi_history_set(ctx, t, dpi_node_ref(n), 7), 0);
     ck_assert_int_eq(dp_tensor_set_grad(ctx, t, grad), 0);
     ck_assert_ptr_eq(dpi_meta_make(t), dpi_meta_find(t));
     ck_assert_ptr_eq(node_of(t, &nr), n);
@@ -89,7 +89,7 @@ START_TEST(a_leaf_that_is_computed_is_none_any_more)
     dpi_node *n = node(0);
 
     ck_assert(dpi_is_grad_leaf(t) && dp_tensor_is_leaf(t) && dp_tensor_requires_grad(t));
-    ck_assert_int_eq(dpi_history_set(ctx, t, n, 0), 0);
+    ck_assert_int_eq(dpi_history_set(ctx, t, dpi_node_ref(n), 0), 0);
     ck_assert(!dpi_is_grad_leaf(t) && !dp_tensor_is_leaf(t));
     ck_assert_int_eq(dp_tensor_set_requires_grad(ctx, t, true), 0);
     refused(dp_tensor_set_requires_grad(ctx, t, false), DP_ERUNTIME, "flags of leaf variables");
@@ -139,10 +139,11 @@ START_TEST(a_word_is_read_while_it_changes)
     shared = floats(FLOATS(1));
     two_nodes[0] = node(0), two_nodes[1] = node(0);
     atomic_store(&stop, 0);
-    ck_assert_int_eq(dpi_history_set(ctx, shared, two_nodes[0], 0), 0);
+    ck_assert_int_eq(dpi_history_set(ctx, shared, dpi_node_ref(two_nodes[0]), 0), 0);
     ck_assert_int_eq(pthread_create(&reader, NULL, reads, NULL), 0);
     for (int i = 0; i < 20000; i++)
-        unit_each(dpi_history_set(ctx, shared, two_nodes[i & 1], 0) == 0, "%d: no history", i);
+        unit_each(dpi_history_set(ctx, shared, dpi_node_ref(two_nodes[i & 1]), 0) == 0,
+                  "%d: no history", i);
     atomic_store(&stop, 1);
     pthread_join(reader, NULL);
     dp_tensor_unref(shared);

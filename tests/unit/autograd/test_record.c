@@ -37,8 +37,9 @@ START_TEST(a_node_describes_its_call)
     ck_assert_ptr_eq(above->edges[0].to, n);
     ck_assert_uint_gt(above->topo, n->topo);
     ck_assert_uint_gt(above->created, n->created);
-    ck_assert_int_eq(n->slots[1].kind, DPI_SLOT_TENSOR); /* self */
-    ck_assert_int_eq(n->slots[0].kind, DPI_SLOT_NONE);   /* grad */
+    ck_assert_uint_eq(n->n_slots, 2);
+    ck_assert_int_eq(n->slots[0].kind, DPI_SLOT_TENSOR); /* self, for the gradient of x */
+    ck_assert_int_eq(n->slots[1].kind, DPI_SLOT_NONE);   /* other: w needs no gradient */
     dpi_edge_unref(e);
     dpi_edge_unref(f);
     DROP(x, w, y, z);
