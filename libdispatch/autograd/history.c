@@ -124,20 +124,38 @@ static void node_free(dpi_node *n)
     dpi_tally_add(DPI_TALLY_NODES, -1);
 }
 
+/* Free the nodes on the list.  After `most` nodes the thread of drop.c gets the others, if it can
+ * be started. */
+static void free_dead_nodes(uint64_t most)
+{
+    dpi_node *n;
+
+    freeing = true;
+    while ((n = dead) != NULL) {
+        dead = n->next_dead;
+        if (most > 0)
+            most--;
+        else if (dpi_node_drop(n))
+            continue;
+        node_free(n);
+    }
+    freeing = false;
+}
+
+void dpi_nodes_free(dpi_node *n)
+{
+    dead = n;
+    free_dead_nodes(UINT64_MAX);
+}
+
 void dpi_node_unref(dpi_node *n)
 {
     if (n == NULL || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
         return;
     n->next_dead = dead;
     dead = n;
-    if (freeing)
-        return;
-    freeing = true;
-    while ((n = dead) != NULL) {
-        dead = n->next_dead;
-        node_free(n);
-    }
-    freeing = false;
+    if (!freeing)
+        free_dead_nodes(DPI_NODES_FREED_AT_ONCE);
 }
 
 /* -- edges -- */

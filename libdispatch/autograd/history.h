@@ -108,6 +108,14 @@ void dpi_node_unref(dpi_node *n);   /* NULL is fine.  Never recursive. */
 void dpi_node_release(dpi_node *n); /* release the saved tensors after backward has used them */
 void dpi_slot_clear(dpi_slot *s);
 
+void dpi_nodes_free(dpi_node *n); /* free a list of nodes without references, and what they held */
+
+/* Nodes that a thread frees when it releases a graph; drop.c frees the others. */
+enum { DPI_NODES_FREED_AT_ONCE = 1024 };
+/* Let another thread free `n`, a node without references.  False: that thread cannot be started. */
+bool dpi_node_drop(dpi_node *n);
+void dpi_node_drop_wait(void); /* wait until that thread has nothing to do */
+
 dpi_edge dpi_edge_ref(dpi_edge e);
 void dpi_edge_unref(dpi_edge e);
 uint32_t dpi_edge_topo(dpi_edge e);

@@ -169,6 +169,7 @@ START_TEST(a_long_chain_is_freed_without_recursion)
     ck_assert_uint_eq(last->topo, LENGTH);
     ck_assert_uint_eq(dp_grad_nodes(), LENGTH);
     dpi_node_unref(last);
+    dpi_node_drop_wait();
     ck_assert_uint_eq(dp_grad_nodes(), 0);
 }
 END_TEST

@@ -1,0 +1,66 @@
+/* drop.c -- a thread that frees large graphs, so that the thread that releases the last tensor of
+ * one, which may be the daemon's event loop, does not wait for it. */
+#include "history.h"
+#include <pthread.h>
+#include <signal.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static dpi_node *queue; /* linked by next_dead */
+static bool started, busy;
+
+static void *work(void *unused)
+{
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        dpi_node *n = queue;
+        busy = n != NULL;
+        if (n == NULL) {
+            pthread_cond_broadcast(&changed);
+            pthread_cond_wait(&changed, &lock);
+            continue;
+        }
+        queue = NULL;
+        pthread_mutex_unlock(&lock);
+        dpi_nodes_free(n);
+        pthread_mutex_lock(&lock);
+    }
+    return unused;
+}
+
+/* Start the thread, without signals: those are the embedder's.  Under the lock. */
+static bool start(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool ok = !dpi_fault() && pthread_create(&thread, NULL, work, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (ok)
+        pthread_detach(thread);
+    return ok;
+}
+
+bool dpi_node_drop(dpi_node *n)
+{
+    pthread_mutex_lock(&lock);
+    started = started || start();
+    bool taken = started;
+    if (taken) {
+        n->next_dead = queue;
+        queue = n;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+void dpi_node_drop_wait(void)
+{
+    pthread_mutex_lock(&lock);
+    while (queue != NULL || busy)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
