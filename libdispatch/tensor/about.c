@@ -43,6 +43,8 @@ bool dp_tensor_may_grad(const dp_tensor *t)
 
 void dpi_tensor_may_grad(dp_tensor *t, bool on)
 {
+    if (on && t->root != NULL)
+        __atomic_store_n(&t->grad_by_root, false, __ATOMIC_RELAXED);
     if (on)
         __atomic_fetch_or(&t->keys.functionality, DPI_GRAD_BIT, __ATOMIC_RELAXED);
     else

@@ -221,8 +221,10 @@ void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
     if (base->root && (creation == DP_CREATED_DEFAULT || base->creation == DP_CREATED_INFERENCE))
         v->creation = base->creation;
     /* A root may come to need a gradient, even through another of its views. */
-    if (!detached && v->creation != DP_CREATED_INFERENCE && dpi_differentiable(v->dtype))
+    if (!detached && v->creation != DP_CREATED_INFERENCE && dpi_differentiable(v->dtype)) {
+        v->grad_by_root |= !(v->keys.functionality & DPI_GRAD_BIT);
         v->keys.functionality |= DPI_GRAD_BIT;
+    }
 }
 
 int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
@@ -240,6 +242,7 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     *out = dpi_tensor_init(h, t->dtype, g, t->version);
     atomic_init(&(*out)->id, dp_tensor_id(t));
     (*out)->keys = dpi_keys_of(t);
+    (*out)->grad_by_root = __atomic_load_n(&t->grad_by_root, __ATOMIC_RELAXED);
     return DP_OK;
 }
 

@@ -138,8 +138,9 @@ struct dp_tensor {
     _Atomic(dpi_geometry *) geometry; /* read it with dpi_geometry_of() */
     dpi_version *version;
     _Atomic(void *) attached; /* written by dispatch/call/attach.c; NULL: nothing attached */
-    dp_tensor *root;  /* base of a view, with a reference; it is no view itself.  NULL: no view */
-    uint8_t creation; /* DP_CREATED_*, for views */
+    dp_tensor *root;   /* base of a view, with a reference; it is no view itself.  NULL: no view */
+    uint8_t creation;  /* DP_CREATED_*, for views */
+    bool grad_by_root; /* of a view: `keys` has the skip bit only because `root` may get it */
     /* Low bits of the version for which `history` is right, for views: an in-place operation on the
      * base, or on another view of it, makes a view's history stale (libdispatch/autograd). */
     uint32_t view_version;
@@ -184,6 +185,13 @@ _Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it")
 
 /* Set or clear the skip bit of t's keys; any thread. */
 void dpi_tensor_may_grad(dp_tensor *t, bool on);
+/* May t, which has the skip bit, require a gradient?  A view has the bit from its creation on, since
+ * its root may require a gradient later; until then the answer is no. */
+static inline bool dpi_grad_is_likely(const dp_tensor *t)
+{
+    return t->root == NULL || !__atomic_load_n(&t->grad_by_root, __ATOMIC_RELAXED) ||
+           (__atomic_load_n(&t->root->keys.functionality, __ATOMIC_RELAXED) & DPI_GRAD_BIT) != 0;
+}
 
 /* n: 1 + the number of shape changes so far.  On its own cache line, because every call reads
  * it. */

@@ -51,28 +51,28 @@ def program(*command):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def torch_dispatch():
-    """The program that measures PyTorch's dispatcher from C++; None where it cannot be built."""
+def torch_program(name):
+    """NAME.cc built against PyTorch, to measure it from C++; None where it cannot be built."""
     if torch is None:
         return None
     home = os.path.dirname(torch.__file__)
     include, lib = os.path.join(home, "include"), os.path.join(home, "lib")
-    out = os.path.join(BUILD, "tests", "bench", "torch_dispatch")
-    source = os.path.join(ROOT, "tests", "bench", "torch_dispatch.cc")
+    out = os.path.join(BUILD, "tests", "bench", name)
+    source = os.path.join(ROOT, "tests", "bench", name + ".cc")
     if not os.path.exists(out) or os.path.getmtime(out) < os.path.getmtime(source):
         done = subprocess.run(["g++", "-std=gnu++14", "-O2", "-o", out, source,
-                               f"-I{include}", f"-I{include}/torch/csrc/api/include", f"-L{lib}",
-                               f"-Wl,-rpath,{lib}", "-ltorch_cpu", "-lc10"],
+                               *(f"-I{i}{api}" for i in (include, "/usr/include") for api in ("", "/torch/csrc/api/include")),
+                               f"-L{lib}", f"-Wl,-rpath,{lib}", "-ltorch", "-ltorch_cpu", "-lc10"],
                               capture_output=True, text=True)
         if done.returncode != 0:
-            print("(PyTorch's dispatcher is not measured: that needs libtorch-dev)")
+            print(f"(PyTorch is not measured by {name}.cc: that needs libtorch-dev)")
             return None
     return out
 
 
 def bench_dispatch():
     dispatch = [os.path.join(b, "tests", "bench", "dispatch") for b in (BUILD, OTHER) if b]
-    programs = [p for p in (*dispatch, torch_dispatch()) if p][:2]
+    programs = [p for p in (*dispatch, torch_program("torch_dispatch")) if p][:2]
     runs = [[program(p) for p in programs] for _ in range(ROUNDS)]  # in turns: both meet the same noise
     medians = [{k: statistics.median(r[k] for r in each) for k in each[0]} for each in zip(*runs)]
     ours, peer = medians[0], medians[1] if len(medians) > 1 else {}
@@ -102,6 +102,26 @@ def bench_program():
     peer = statistics.median(peers) if peers else None
     row("program: a step, mul of one element", statistics.median(o["step_ns"] for o in ours), "ns", peer, 450)
     row("program: the same as a boxed call", statistics.median(o["call_ns"] for o in ours), "ns", peer)
+
+
+def bench_grad():
+    """Gradients of tensors of one element, in process; PyTorch's from C++, in turns with ours."""
+    plugins = [os.path.join(BUILD, "plugins", p + ".so") for p in ("aten", "composite", "cpu", "autograd")]
+    theirs = torch_program("torch_grad")
+    runs = []
+    for _ in range(ROUNDS):
+        runs.append((program(os.path.join(BUILD, "tests", "bench", "grad"), *plugins),
+                     program(theirs) if theirs else {}))
+    ours, peer = ({k: statistics.median(r[k] for r in each) for k in each[0]} for each in zip(*runs))
+    row("gradients: mul where nothing requires one, added", ours["clear_ns"] - ours["without_ns"], "ns", None, 3)
+    row("gradients: a view without history, added", ours["view_ns"] - ours["view_without_ns"], "ns", None, 15)
+    for op in "mul", "relu", "exp":
+        row(f"gradients: recording {op}, added", ours[f"record_{op}_ns"], "ns", peer.get(f"record_{op}_ns"),
+            ratio_goal=0.35)
+    row("gradients: a formula of two calls, added", ours["formula_ns"], "ns", None, 60)
+    row("gradients: mul, sum and backward", ours["step_ns"], "ns", peer.get("step_ns"), 2500)
+    row("gradients: backward of 100,000 mul, a node", ours["chain_mul_ns"], "ns", peer.get("chain_mul_ns"), 400)
+    row("gradients: releasing 100,000 mul", ours["chain_free_ms"], "ms", peer.get("chain_free_ms"), 1)
 
 
 def bench_program_run(daemon, _):
@@ -377,6 +397,7 @@ def main():
     print(f"{'':<46} {'ours':>10} {'':<5}  {'peer':>10}  {'ratio':>6}")
     bench_dispatch()
     bench_program()
+    bench_grad()
     bench_socket()
     bench_hogs()
     bench_crowds()

@@ -288,7 +288,7 @@ first_misfit(const dpi_entry *e, const dp_value *args, size_t n, dp_keyset *keys
             return i;
         ks = add_keys(ks, &args[i]);
     }
-    *keys = ks;
+    *keys = DPI_UNLIKELY(ks.functionality & DPI_GRAD_BIT) ? dpi_settle_grad(ks, args, n) : ks;
     return n;
 }
 

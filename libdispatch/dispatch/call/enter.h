@@ -155,6 +155,8 @@ static inline void dpi_unpin(dp_ctx *ctx)
 /* -- key sets -- */
 
 dp_keyset dpi_carried_keys(const dp_value *v); /* key set of a list or a generator; keys.c */
+/* Remove the skip bit from `ks`, the keys of `args`, if only views without history have it. */
+dp_keyset dpi_settle_grad(dp_keyset ks, const dp_value *args, size_t n);
 
 static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
 {
@@ -170,7 +172,8 @@ static inline dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
 
     for (uint32_t i = 0; i < e->n_args; i++)
         ks = add_keys(ks, &args[i]);
-    return ks;
+    return DPI_UNLIKELY(ks.functionality & DPI_GRAD_BIT) ? dpi_settle_grad(ks, args, e->n_args)
+                                                         : ks;
 }
 
 /* Return the index of the highest bit that is set in `word`, which is not 0. */

@@ -14,6 +14,30 @@ dp_keyset dpi_carried_keys(const dp_value *v)
     return ks;
 }
 
+static bool grad_is_likely(const dp_value *v)
+{
+    if (v->tag == DP_TAG_TENSOR)
+        return (dpi_keys_of(v->u.t).functionality & DPI_GRAD_BIT) && dpi_grad_is_likely(v->u.t);
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++) {
+        const dp_tensor *t = v->u.tensors[i];
+        if (t != NULL && (dpi_keys_of(t).functionality & DPI_GRAD_BIT) && dpi_grad_is_likely(t))
+            return true;
+    }
+    return false;
+}
+
+/* Cold: most calls have no argument with the skip bit, and their code stays together. */
+__attribute__((cold)) dp_keyset dpi_settle_grad(dp_keyset ks, const dp_value *args, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && !grad_is_likely(&args[i]))
+        i++;
+    if (i == n)
+        ks.functionality &= ~DPI_GRAD_BIT;
+    return ks;
+}
+
 dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args)
 {
     dp_keyset ks = marked_keys(e, args);
