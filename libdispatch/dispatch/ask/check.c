@@ -1,7 +1,7 @@
-/* check.c -- check that a registry's dispatch tables match its truth (invariant I1).
+/* check.c -- check that a registry's dispatch tables match its truth (invariant I1 of entry.h).
  *
- * The truth is what plugins registered.  Every table cell of the current snapshot is derived from
- * the truth again and compared. */
+ * The truth is the list of all definitions and kernels that plugins registered.  Every table cell
+ * of the current snapshot is computed from the truth again and compared. */
 #include "ask.h"
 #include "dispatch/registry/registry.h"
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static void violation(check *c, const char *format, ...)
     c->line[c->n++] = dpi_answer_str(&c->a, text);
 }
 
-/* Is `newer` rightly before `older` in a list of kernels, which is sorted newest first? */
+/* May `newer` stand directly before `older` in a list of kernels that is sorted newest first? */
 static bool in_order(const dpi_kernel *newer, const dpi_kernel *older)
 {
     if (newer->gen->load_number != older->gen->load_number)
@@ -68,8 +68,9 @@ static void check_stacks(check *c, const dp_op *op)
     }
 }
 
-/* Check the bit of key `k` in the entry's masks: it is set unless calls pass over `cell`.  Each
- * backend column has two masks, one for calls without the skip bit and one for calls with it. */
+/* Check the bit of key `k` in the masks of `e`: it must be set unless calls pass over `cell`, the
+ * key's table cell.  Each backend has two masks: one for calls in which no argument may need a
+ * gradient, and one for calls in which an argument may (their key set has DPI_GRAD_BIT). */
 static void check_mask(check *c, const dpi_entry *e, dp_key k, dpi_cell cell)
 {
     int b = dp_key_backend(k);

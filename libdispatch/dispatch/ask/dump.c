@@ -5,10 +5,10 @@
  * id or backend bit is printed, and all lines are sorted; keys of named backends are sorted by the
  * backend's name.  Only the kernels of one (operator, key) keep their order, newest first.
  *
- * In an operator's table, keys with equal cells share a line.  `Autograd*` stands for all keys of a
- * per-backend functionality, and `Autograd* but AutogradCPU` for all except AutogradCPU.  A key
- * that is on no line is either one of the host's fallthroughs, which the dump's head lists, or has
- * no kernel. */
+ * In an operator's table, keys with the same kernel, chosen by the same rule, share a line.
+ * `Autograd*` stands for all keys of a per-backend functionality, and `Autograd* but AutogradCPU`
+ * for all except AutogradCPU.  A key that is on no line either falls through by the dispatcher's
+ * own rule (the dump's head lists these keys) or has no kernel. */
 #include "ask.h"
 #include "base/kind.h"
 #include "dispatch/registry/registry.h"
@@ -17,7 +17,7 @@
 
 /* -- keys in canonical order -- */
 
-/* The keys that a dump names: those of built-in backends and of backends registered here. */
+/* The keys that a dump names: those of built-in backends and of backends in this registry. */
 typedef struct key_list {
     size_t n;
     dp_key key[DPI_SLOTS_MAX];
@@ -25,13 +25,13 @@ typedef struct key_list {
     uint32_t width[DPI_RANKS]; /* number of keys of each functionality, by its rank */
 } key_list;
 
-/* Is it a backend that a plugin registered by name? */
+/* Is `backend` one that a plugin registered by name? */
 static bool is_named(int backend)
 {
     return backend >= DP_B_NAMED_FIRST && backend != DP_B_Meta;
 }
 
-/* The registration of the backend with this bit; NULL: this registry has none. */
+/* Return the registration of the backend whose bit is `bit`; NULL: this registry has none. */
 static const dpi_reg *backend_reg(const dp_registry *reg, int bit)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
@@ -49,7 +49,8 @@ static int compare_keys(dp_key a, dp_key b)
     int ba = dp_key_backend(a), bb = dp_key_backend(b);
     char na[DP_KEY_NAME_MAX], nb[DP_KEY_NAME_MAX];
 
-    if (dpi_kind_slot(a) >= 0 && dpi_kind_slot(b) >= 0) /* their numbers depend on load order */
+    /* The numbers of keys of wrapper tensors depend on the order in which plugins were loaded. */
+    if (dpi_kind_slot(a) >= 0 && dpi_kind_slot(b) >= 0)
         return strcmp(dp_key_name(a, na), dp_key_name(b, nb));
     if (ra != rb)
         return ra < rb ? -1 : 1;
@@ -84,15 +85,16 @@ static void list_keys(const dp_registry *reg, key_list *keys)
 
 /* -- lists of keys as text -- */
 
-/* Print `name` with "*" for its backend: "Autograd*" for AutogradCPU.  "Dense*" for CPU, whose name
- * has no functionality. */
+/* Print `name`, the name of key `k`, with "*" for its backend: "Autograd*" for AutogradCPU.  For
+ * CPU, whose name has no functionality, print "Dense*". */
 static void print_star(dpi_text *t, dp_key k, const char *name)
 {
     size_t n = strlen(name) - strlen(dpi_backend_name(dp_key_backend(k)));
     dpi_text_printf(t, "%.*s*", n ? (int)n : 5, n ? name : "Dense");
 }
 
-/* Print those of keys [first, last), all of one functionality, whose included[i] is true. */
+/* Print the keys from `first` to `last` - 1 whose included[i] is true.  All of these keys have the
+ * same functionality. */
 static void print_functionality(dpi_text *t, const key_list *keys, const bool *included,
                                 size_t first, size_t last)
 {
@@ -238,7 +240,7 @@ typedef struct lines {
     bool failed;
 } lines;
 
-/* Add the line in `t`, whose memory the list takes. */
+/* Add the line in `t` to the list, which takes over the memory of `t`. */
 static void lines_add(lines *l, dpi_text *t)
 {
     char **line = dpi_grow(l->line, &l->cap, l->n + 1, sizeof(*line));
@@ -301,7 +303,7 @@ static void print_reg(dpi_text *t, const dpi_reg *r)
     }
 }
 
-/* Print all registrations of kind `kind`, DPI_REG_*; `l` is an empty list to work in. */
+/* Print all registrations whose kind is `kind`, DPI_REG_*.  `l`: an empty list, used as scratch. */
 static void print_regs(dpi_text *t, const dp_registry *reg, int kind, const char *title, lines *l)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)

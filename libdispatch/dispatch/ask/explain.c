@@ -24,8 +24,8 @@ static bool is_redispatching_layer(dp_key k)
     return (redispatching_layers & dpi_key_bit(k)) != 0;
 }
 
-/* Does the kernel of cell `c` redispatch below key `k`?  `*declared`: it has DP_FLAG_BELOW.  A
- * composite kernel calls other operators instead, for whatever key it is used. */
+/* Does the kernel of cell `c` redispatch below key `k`?  `*declared` becomes true if the kernel has
+ * DP_FLAG_BELOW.  A composite kernel is not assumed to redispatch: it calls other operators. */
 static bool redispatches(dp_key k, dpi_cell c, bool *declared)
 {
     *declared = c.kernel != NULL && (c.kernel->flags & DP_FLAG_BELOW) != 0;
@@ -133,8 +133,8 @@ static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
     return step;
 }
 
-/* The key set below BackendSelect.  Its backend is that of the Device argument, or CPU if that
- * argument is None.  Source: RegisterBackendSelect.cpp. */
+/* Return the key set with which BackendSelect redispatches.  Its backend is the Device argument's,
+ * or CPU if that argument is None.  Source: RegisterBackendSelect.cpp. */
 static dp_keyset keys_below_select(const dpi_entry *e, const dp_value *args, dp_keyset keys)
 {
     for (uint32_t i = 0; i < e->n_args; i++) {
@@ -148,8 +148,8 @@ static dp_keyset keys_below_select(const dpi_entry *e, const dp_value *args, dp_
     return keys;
 }
 
-/* Fill out->path.  `grad`: the skip bit of the arguments; each redispatch reads the bit from its
- * arguments again, so the bit is added to the key set of every step. */
+/* Fill out->path.  `grad`: DPI_GRAD_BIT if an argument may need a gradient, else 0.  A redispatch
+ * computes this bit from the arguments again, so `grad` is added to the key set of every step. */
 static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args, dp_keyset keys,
                          uint64_t grad, dp_explanation *out)
 {
@@ -170,7 +170,7 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args
         keys = k ? dpi_keyset_below(keys, k) : keys;
         if (dp_key_functionality(k) == DP_F_BackendSelect)
             keys = keys_below_select(e, args, keys);
-        if (dp_key_functionality(k) == DP_F_Fake) /* the call goes on as on device meta */
+        if (dp_key_functionality(k) == DP_F_Fake) /* below Fake, tensors are on device meta */
             keys.backend |= DP_BBIT(DP_B_Meta);
         keys.functionality |= grad;
         keys = dpi_call_keys(e, keys, none, none);

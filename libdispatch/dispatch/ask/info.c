@@ -1,7 +1,8 @@
 /* info.c -- queries about the registry: one operator, lists, tables, keys and statistics.
  *
- * The functions read the registry's truth under its lock, since snapshots do not contain inactive
- * kernels.  They copy the results into the caller's arena. */
+ * The functions read the registry's truth (all that plugins registered) under its lock, since
+ * snapshots do not contain inactive kernels: those for whose key a newer kernel is registered.  The
+ * results are copied into the caller's arena. */
 #include "ask.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/plugin/plugin_i.h"
@@ -15,7 +16,7 @@ bool dpi_op_alive(const dp_op *op)
     return op->schema != NULL || op->n_stacks > 0;
 }
 
-/* Find an operator.  The caller holds the registry's lock, so that the current snapshot stays. */
+/* Find an operator.  The caller holds the registry's lock, so the snapshot is not freed. */
 static const dp_op *find_op(dp_registry *reg, const char *name, dp_error *err)
 {
     const dpi_snapshot *s = atomic_load(&reg->current);
@@ -60,7 +61,8 @@ static dp_kernel_info kernel_info(dpi_answer *a, const dpi_kernel *k, bool activ
     return info;
 }
 
-/* The kernels of an operator: infos[i] describes truth[i], so that cells can point to infos[i]. */
+/* The kernels of an operator: infos[i] describes kernel truth[i].  Table cells in an answer point
+ * to infos[i]. */
 typedef struct kernel_list {
     uint32_t n;
     const dpi_kernel **truth;
@@ -84,8 +86,9 @@ static void describe_kernels(dpi_answer *a, const dp_op *op, kernel_list *list)
         }
 }
 
-/* The info of the cell's kernel: from `list` if it is the operator's own, else a new one for a
- * fallback or the host's fallthrough.  NULL: the cell has no kernel, or no memory. */
+/* Return the info of the kernel in cell `c` of key `k`: the info in `list` if the kernel is one of
+ * the operator's, or a new info if it is a fallback or the dispatcher's own fallthrough.  NULL: the
+ * cell has no kernel, or no memory. */
 static const dp_kernel_info *cell_kernel(dpi_answer *a, const kernel_list *list, dp_key k,
                                          dpi_cell c)
 {
@@ -168,7 +171,7 @@ int dp_registry_describe(dp_registry *reg, const char *name, dp_arena *arena, dp
 
 /* -- list -- */
 
-/* A filter, and the number of the key that it names. */
+/* The caller's filter, and the key that f->key names. */
 typedef struct filter {
     const dp_list_filter *f;
     dp_key key;
@@ -246,7 +249,8 @@ int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena *arena,
 
 /* -- table -- */
 
-/* One of the caller's what-ifs: row `row` is computed with a kernel for `key` in addition. */
+/* A kernel that the caller asks about, but that does not exist: row `row` of the table is computed
+ * as if the row's operator had a kernel for `key`, too. */
 typedef struct extra {
     size_t row;
     dp_key key;
@@ -270,7 +274,7 @@ static int find_extra(const char *const *ops, size_t n_ops, const dp_what_if *wi
                         with->op);
 }
 
-/* Fill the row of operator `name`; `extra_keys`: keys of its what-ifs. */
+/* Fill the row of operator `name` as if it had kernels for `extra_keys`, too. */
 static int fill_row(dp_registry *reg, const char *name, const dp_key *keys, size_t n_keys,
                     const dp_key *extra_keys, size_t n_extra_keys, const char **cells,
                     dp_error *err)

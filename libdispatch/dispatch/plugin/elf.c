@@ -153,13 +153,14 @@ int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_e
 
 /* -- checks that the dynamic linker omits -- */
 
-/* Addresses of the segments that are mapped. */
+/* The range of addresses of all PT_LOAD segments checked until now. */
 typedef struct span {
     uint64_t low, end;
-    bool any; /* false: no segment yet */
+    bool any; /* false: no segment was checked yet */
 } span;
 
-/* Check a PT_LOAD segment, which must follow those in `s`, and add it to `s`.  NULL: no fault. */
+/* Check a PT_LOAD segment, whose addresses must be above those in `s`, and extend `s` by it.  NULL:
+ * no fault. */
 static const char *load_segment_fault(const dpi_elf *e, const Elf64_Phdr *ph, span *s)
 {
     const uint64_t max_address = UINT64_C(1) << 47; /* a process has no higher addresses */
@@ -180,8 +181,9 @@ static const char *load_segment_fault(const dpi_elf *e, const Elf64_Phdr *ph, sp
     return NULL;
 }
 
-/* Check a header that describes part of the mapped segments, as the linker reads these parts, or
- * (for PT_GNU_RELRO) makes their pages read-only.  NULL: no fault. */
+/* Check that a header which describes a part of the mapped segments points into them, because the
+ * dynamic linker reads that part, or (for PT_GNU_RELRO) makes its pages read-only.  NULL: no
+ * fault. */
 static const char *header_fault(const Elf64_Phdr *ph, const span *s)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = (s->end + page - 1) / page * page;

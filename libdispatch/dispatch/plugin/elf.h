@@ -1,4 +1,4 @@
-/* elf.h -- access to the bytes of a shared object, which is checked at every step. */
+/* elf.h -- bounds-checked access to the bytes of a shared object's file. */
 #ifndef DPI_ELF_H
 #define DPI_ELF_H
 
@@ -11,9 +11,11 @@ typedef struct dpi_elf {
     Elf64_Ehdr eh;
 } dpi_elf;
 
-/* Set up `e` for the `n` bytes of a file.  DP_EPLUGIN: no 64-bit little-endian shared object. */
+/* Set up `e` for the `n` bytes of a file.  DP_EPLUGIN: the file is not a 64-bit little-endian
+ * shared object. */
 int dpi_elf_open(dpi_elf *e, const void *bytes, size_t n, const char *path, dp_error *err);
-/* Return a pointer to `bytes` bytes at `offset`.  NULL: some of them lie outside the file. */
+/* Return a pointer to the `bytes` bytes at `offset`.  NULL: some of these bytes lie outside the
+ * file. */
 const void *dpi_elf_at(const dpi_elf *e, uint64_t offset, uint64_t bytes);
 /* Copy `bytes` bytes at `offset` to `dst`, as data in a file need not be aligned.  False: some of
  * the bytes lie outside the file. */
@@ -29,12 +31,12 @@ uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address);
 bool dpi_elf_has(const dpi_elf *e, uint64_t address, uint64_t bytes);
 /* Check that the segments lie in the file and, in memory, in ascending order without overlap, and
  * that the other program headers point into the segments.  DP_EPLUGIN: a check fails.  The dynamic
- * linker does not check: it maps a segment at its address even over other memory, and a
- * trial load in another process may by chance overwrite nothing. */
+ * linker does not check this: it maps a segment at its address even over other memory.  A trial
+ * load in another process may not show the fault, because there the addresses may be unused. */
 int dpi_elf_check_segments(const dpi_elf *e, const char *path, dp_error *err);
 
-/* (hazards.c) Fill in out->warnings and *h.  DP_EPLUGIN: the dynamic linker would read or write
- * memory that is not the file's. */
+/* Fill in out->warnings and *h (hazards.c).  DP_EPLUGIN: the dynamic linker would read or write
+ * memory that does not belong to the file. */
 int dpi_hazards_find(const dpi_elf *e, const char *path, dp_arena *a, dp_manifest *out,
                      dpi_hazards *h, dp_error *err);
 

@@ -13,7 +13,7 @@ static bool is_file(const char *path)
  * `dirs`; NULL: there is none. */
 static int search(const char *dirs, const char *name, dp_arena *a, const char **out, dp_error *err)
 {
-    /* ".so" first: a build folder has a folder NAME beside NAME.so. */
+    /* ".so" comes first, because most plugin files are called NAME.so. */
     static const char *const suffixes[] = {".so", ""};
     size_t n;
 

@@ -1,10 +1,10 @@
-/* hazards.c -- finds in a plugin's file why unloading it may fail or be unsafe.
+/* hazards.c -- find reasons in a plugin's file why unloading the plugin may fail or be unsafe.
  *
- * It reads the dynamic section and the symbols.  It also finds damage that the dynamic linker does
- * not check for.
+ * The functions read the file's dynamic section and symbols.  They also find damage that the
+ * dynamic linker does not check for.
  *
- * The findings are warnings, given before the load, and not complete: a plugin can look up symbols
- * at run time.  image.c checks after dlclose that the mapping is gone. */
+ * The reasons are warnings, given before the load.  They are not complete, because a plugin can
+ * look up symbols at run time; image.c checks after dlclose that the mapping is gone. */
 #include "elf.h"
 #include <stdio.h>
 
@@ -44,7 +44,8 @@ static const struct {
  * (OpenBLAS). */
 static const char *const pinned_libraries[] = {"libgomp.so", "libomp.so", "libopenblas"};
 
-/* Values from the dynamic segment; tables as offsets in the file, UINT64_MAX: not there. */
+/* Values from the dynamic segment.  A table is given by its offset in the file; UINT64_MAX: the
+ * file has no such table. */
 typedef struct dynamic {
     uint64_t strings, strings_bytes, symbols, hash, gnu_hash, flags, flags_1, init_bytes;
     /* jumps: DT_JMPREL, the relocations of the procedure linkage table */
@@ -60,7 +61,7 @@ typedef struct findings {
     const char *damage; /* why the file must not be loaded; NULL: no damage found */
 } findings;
 
-/* Add a warning; if `first` is not NULL and *first is, store the warning there too. */
+/* Add a warning.  If `first` is not NULL but *first is NULL, also store the warning in *first. */
 static void __attribute__((format(printf, 3, 4)))
 add_warning(findings *f, const char **first, const char *format, ...)
 {
@@ -82,8 +83,8 @@ add_warning(findings *f, const char **first, const char *format, ...)
         *first = copy;
 }
 
-/* Return the string at offset `index` of the dynamic string table, and its length in *n.  NULL: it
- * is outside the table or the file, or SYMBOL_MAX bytes long or longer. */
+/* Return the string at offset `index` of the dynamic string table, and its length in *n.  NULL: the
+ * string is outside the table or the file, or has SYMBOL_MAX bytes or more. */
 static const char *dynamic_string(const dpi_elf *e, const dynamic *d, uint64_t index, size_t *n)
 {
     const char *s;
@@ -142,7 +143,8 @@ static void check_symbol(const dpi_elf *e, const dynamic *d, const Elf64_Sym *sy
                 "imports '%s': %s", s, imports[i].why);
 }
 
-/* Return the number of dynamic symbols, from the hash tables, because sections may be stripped. */
+/* Return the number of dynamic symbols.  The hash tables tell it even if strip(1) has removed the
+ * sections. */
 static uint64_t count_symbols(const dpi_elf *e, const dynamic *d)
 {
     uint32_t head[4], bucket, chain, last = 0;
@@ -209,7 +211,8 @@ static void dynamic_read(const dpi_elf *e, const Elf64_Phdr *ph, dynamic *d)
                     wanted[w].address ? dpi_elf_offset(e, dyn.d_un.d_ptr) : dyn.d_un.d_val;
 }
 
-/* Check that relocations lie in the file's own memory: the linker would write to any address. */
+/* Check that relocations change only memory of this file: the dynamic linker writes to any
+ * address. */
 static void check_relocations(const dpi_elf *e, uint64_t offset, uint64_t bytes, findings *f)
 {
     enum { NO_RELOCATION = 0 }; /* the type has this number on every machine */
@@ -231,7 +234,8 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
     Elf64_Sym sym;
 
     dynamic_read(e, ph, &d);
-    f->hazards->constructors = d.init_bytes > sizeof(void *); /* the C start-up code has one */
+    /* Every shared object has one constructor from the C start-up code; more are the plugin's. */
+    f->hazards->constructors = d.init_bytes > sizeof(void *);
     if (d.flags & DF_STATIC_TLS) {
         f->hazards->static_tls = true;
         add_warning(f, NULL,
@@ -255,7 +259,7 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
 }
 
 /* Warn if the plugin links crtfastmath, the start-up code that gcc adds for -Ofast and -ffast-math.
- * Its only symbol is local, so a stripped plugin does not show it. */
+ * Its only symbol is local, so it cannot be found in a stripped plugin. */
 static void check_fast_math(const dpi_elf *e, const Elf64_Shdr *symbols, findings *f)
 {
     static const char start_up[] = "set_fast_math";

@@ -21,7 +21,7 @@ static dp_host host = {
 #undef DP_FN
 };
 
-/* Rooms above call these from constructors, before any plugin is loaded. */
+/* Folders that use this one call these functions from constructors, before any plugin is loaded. */
 #define DP_FN(ret, name, params, args)
 #define DP_FN_ABOVE(ret, name, params, args)                                                       \
     void dpi_fill_##name(ret(*fn) params)                                                          \
@@ -31,7 +31,7 @@ static dp_host host = {
 #include <dispatchd/api.h>
 #undef DP_FN
 
-/* The last function of each released version must keep its offset. */
+/* Plugins built for a released version rely on the offset of each function of that version. */
 _Static_assert(offsetof(dp_host, dp_vfail) == 8, "the table starts after its size and version");
 _Static_assert(offsetof(dp_host, dp_checkpoint) == 8 + 60 * sizeof(void *), "last of 1.0");
 

@@ -1,11 +1,11 @@
-/* image.c -- one plugin file in memory: copies, checks, maps and unmaps it.
+/* image.c -- copy one plugin file, check it, map it into memory and unmap it.
  *
- * open: read the bytes once, parse the manifest from them, and write them to a private copy at a
- * unique path.  (The dynamic linker identifies libraries by path: for a path that it has loaded
- * before it would return the old library.)  map: dlopen, check that every record lies inside the
- * mapping, copy the records to the host's structs and compare them with the note.  unmap: dlclose,
- * and check that the mapping is gone.  try: all of this with the file itself instead of a copy, in
- * a process that may crash. */
+ * dpi_image_open() reads the bytes once, parses the manifest from them, and writes them to a
+ * private copy at a unique path.  (The dynamic linker identifies libraries by path: for a path that
+ * it has loaded before it would return the old library.)  dpi_image_map() calls dlopen, and
+ * records.c checks the plugin's registrations.  dpi_image_unmap() calls dlclose, and checks that
+ * the mapping is gone.  dp_plugin_try() does all of this with the file itself instead of a copy, in
+ * a child process that may crash. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include "base/process.h"
@@ -56,7 +56,8 @@ static void copy_remove(dpi_image *im)
     im->copy = im->dir = NULL;
 }
 
-/* Write the private copy to a file, not a memfd: gdb and perf can read it; its path is unique. */
+/* Write the private copy to a file with a unique path.  The copy is not a memfd, because gdb and
+ * perf must be able to read it. */
 static int copy_make(dpi_image *im, const char *cache_dir, const void *bytes, size_t n,
                      dp_error *err)
 {

@@ -1,8 +1,9 @@
 /* manifest.c -- reads a plugin's description from the ELF notes of its file, without loading it.
  *
- * Each note is turned into a piece of text.  When the file is mapped, its records are turned into
- * pieces in the same form.  The pieces, sorted and joined, are the canonical text; the texts of the
- * notes and of the records must be equal. */
+ * The macros of plugin.h emit each block of registrations (dp_block) twice: as a const struct, and
+ * as an ELF note with a text.  When the file is mapped, the structs are turned into texts of the
+ * same form (dpi_manifest_text()).  All texts of a file, sorted and joined, are its canonical text;
+ * that of the notes and that of the structs must be equal. */
 #include "elf.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@ enum { NOTE_TYPE = 1, SHOWN_MAX = 200 }; /* SHOWN_MAX: bytes of a text in a mess
 
 /* -- notes -- */
 
-/* One block as text.  Pieces are sorted, because compilers place records in different orders: gcc
- * reverses the order of the source. */
+/* The text of one block.  The texts of a file are sorted, because compilers place blocks in
+ * different orders: gcc reverses the order of the source. */
 typedef struct piece {
     const char *text;                     /* the block's line, then a line for each item */
     const char *file;                     /* source file of the block */
@@ -165,8 +166,8 @@ static bool note_is_ours(const dpi_elf *e, uint64_t at, uint64_t end, const Elf6
            memcmp(e->p + at + sizeof(*nh), NOTE_NAME, sizeof(NOTE_NAME)) == 0;
 }
 
-/* Add each dispatchd note of one PT_NOTE segment to `ps`.  A malformed note of another kind is no
- * error, but ends the loop, because the position of the next note is unknown. */
+/* Add each dispatchd note of one PT_NOTE segment to `ps`.  If a note of another program is
+ * malformed, this is no error, but it ends the loop: the position of the next note is unknown. */
 static int segment_notes(const dpi_elf *e, const Elf64_Phdr *ph, pieces *ps, const char *path,
                          dp_arena *a, dp_error *err)
 {
@@ -344,7 +345,7 @@ int dpi_manifest_check_abi(const dp_manifest *m, const char *path, dp_error *err
                                     : "update the host, or build it with this host's headers");
 }
 
-/* The first word of a block's line, as in plugin_macros.h. */
+/* The first word of the line of each kind of block, as in plugin_macros.h. */
 static const char *const block_words[DP_BLOCK_END] = {
     [DP_BLOCK_PLUGIN] = "plugin",       [DP_BLOCK_LIBRARY] = "library",
     [DP_BLOCK_FRAGMENT] = "fragment",   [DP_BLOCK_IMPL] = "impl",

@@ -22,8 +22,8 @@ static note *note_new(const char *name)
     return n;
 }
 
-/* Set note `name` of `im` to `text`.  The caller holds reg->lock.  False: no memory, or the plugin
- * has DP_LIMIT_NOTES notes already. */
+/* Set note `name` of `im` to `text`.  The caller holds the registry's lock.  False: no memory, or
+ * the plugin has DP_LIMIT_NOTES notes already. */
 static bool set(dpi_image *im, const char *name, const char *text)
 {
     note **at = &im->notes;

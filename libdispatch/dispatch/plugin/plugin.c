@@ -1,15 +1,17 @@
 /* plugin.c -- loads and reloads the plugins of a registry.
  *
- * States of a plugin (LIVE: its file is mapped and its unit attached) and their transitions:
+ * States of a plugin (LIVE: its file is mapped and its registrations are in use) and their
+ * transitions:
  *
  *     LIVE --unload--> freed
  *     LIVE --reload--> DRAINING      it was replaced; calls that began earlier finish on its code
- *     DRAINING --reap--> freed       no call can run it: on_unload, dlclose, mapping checked
+ *     LIVE --unload by force--> DRAINING     if a call still runs its code
+ *     DRAINING --reap--> freed       no call can run its code: on_unload and dlclose were called
  *     any --dlclose does not unmap--> KEPT    it is resident, or the dynamic linker keeps it mapped
  *
  * plugin_lock, taken before any other lock, allows one load, unload or reload at a time.  The list
- * and the states are also protected by the registry's lock, so that listing does not wait for a
- * drain. */
+ * and the states are also protected by the registry's lock, so that listing plugins does not wait
+ * while an unload waits for calls. */
 #include "plugins.h"
 #include "dispatch/registry/thread.h"
 #include "threads.h"
@@ -111,7 +113,7 @@ static int check_may_load(dp_registry *reg, const dpi_image *im, const dpi_plugi
     return 0;
 }
 
-/* Let the embedder try the private copy. */
+/* Let the program that embeds this library try the private copy first (dp_load_options.probe). */
 static int probe(const dpi_image *im, const dp_load_options *o, dp_error *err)
 {
     dp_error trial = DP_ERROR_INIT;
@@ -151,8 +153,8 @@ static int publish(dp_registry *reg, dpi_plugin *p, const dp_load_options *o, dp
     return 0;
 }
 
-/* Load the file at `path`, publish it and add it to the list; `old`: the plugin that it replaces,
- * or NULL.  On failure nothing has changed.  *out is borrowed. */
+/* Load the plugin file at `path`, publish its registrations and add the plugin to the list.  `old`:
+ * the plugin that it replaces, or NULL.  On failure nothing has changed.  The list owns *out. */
 static int bring_up(dp_registry *reg, const char *path, const dp_load_options *opts,
                     dpi_plugin *old, dp_arena *a, dp_plugin_report *r, dpi_plugin **out,
                     dp_error *err)
@@ -221,8 +223,9 @@ int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o,
     return 0;
 }
 
-/* Limit replaced generations that are still in use to DP_LIMIT_DRAINING: if there are too many,
- * close them, so that no new call may enter them.  DP_EBUSY: there are still too many. */
+/* Check that fewer than DP_LIMIT_DRAINING replaced plugins are still in use.  If there are more,
+ * close them: calls that want to run their kernels then fail.  DP_EBUSY: there are still too
+ * many. */
 static int limit_draining(dp_registry *reg, dp_error *err)
 {
     if (dpi_plugins_reap(reg, false) < DP_LIMIT_DRAINING ||
@@ -239,8 +242,8 @@ static int limit_draining(dp_registry *reg, dp_error *err)
     return 0;
 }
 
-/* Wait at most `ms` for calls of the replaced plugin `old`, and unload it; if calls still run it,
- * leave it DRAINING, and a later reap unloads it. */
+/* Wait at most `ms` milliseconds until no call runs the replaced plugin `old`, and unload it.  If
+ * calls still run it, leave it DRAINING: dpi_plugins_reap() unloads it later. */
 static void drain_replaced(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r)
 {
     uint64_t start = dpi_nanos();

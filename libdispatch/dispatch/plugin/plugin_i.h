@@ -8,29 +8,31 @@
 
 enum { DPI_PIN_MAX = 4 };
 
-/* Hazards of unloading that the file's dynamic section shows.  Strings live in the manifest's arena
- * or are static. */
+/* Reasons why unloading a plugin may fail or be unsafe, found in the dynamic section of its file.
+ * Strings live in the manifest's arena or are static. */
 typedef struct dpi_hazards {
     bool static_tls;              /* the file must not be loaded: static TLS is never freed */
     bool constructors;            /* the file's own code runs in dlopen */
     const char *resident;         /* why dlclose would be unsafe; NULL: it is safe */
-    const char *may_stay;         /* why dlclose may leave it mapped; NULL: no reason found */
-    const char *pin[DPI_PIN_MAX]; /* libraries that must stay mapped; the plugin need not */
+    const char *may_stay;         /* why dlclose may leave the file mapped; NULL: no reason found */
+    const char *pin[DPI_PIN_MAX]; /* needed libraries that must stay mapped after an unload */
     uint32_t n_pins;
 } dpi_hazards;
 
-/* Read the whole file at `path` into memory of dp_malloc(), *bytes (owned).  DP_EPLUGIN: it is no
- * regular file; DP_ERESOURCE: over DP_LIMIT_PLUGIN_FILE bytes; DP_EBUSY: it changed meanwhile. */
+/* Read the whole file at `path` into *bytes, which the caller frees with dp_free().  DP_EPLUGIN:
+ * the file is not a regular file.  DP_ERESOURCE: it has more than DP_LIMIT_PLUGIN_FILE bytes, or no
+ * memory.  DP_EBUSY: the file changed while it was read. */
 int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err);
-/* Parse the manifest of a file's `n` bytes, as dp_manifest_read() does for a path.  `hazards` may
- * be NULL.  `path` is used in messages only. */
+/* Parse the manifest (the plugin's description in the ELF notes) of a file's `n` bytes, as
+ * dp_manifest_read() does for a path.  `hazards` may be NULL.  `path` is used in messages only. */
 int dpi_manifest_parse(const void *bytes, size_t n, const char *path, dp_arena *a, dp_manifest *out,
                        dpi_hazards *hazards, dp_error *err);
-/* Build the canonical text of mapped records, which must equal that of the notes.  *text is in the
- * arena. */
+/* Build the text of a mapped plugin's blocks in the form in which dp_manifest.text has the file's
+ * ELF notes: the two texts must be equal.  *text is in the arena. */
 int dpi_manifest_text(const dp_root *root, const dp_block *const *blocks, size_t n, dp_arena *a,
                       const char **text, dp_error *err);
-/* DP_EABI: this host cannot run the plugin; the message has both versions and says what to do. */
+/* Check that this host has the interface version that the plugin needs.  DP_EABI: it has not; the
+ * message has both versions and says what to do. */
 int dpi_manifest_check_abi(const dp_manifest *m, const char *path, dp_error *err);
 
 /* One plugin file.  Its bytes were read once: the manifest was parsed from them, and they were
@@ -47,12 +49,16 @@ typedef struct dpi_image {
     uintptr_t base; /* load address */
     size_t bytes;   /* size of the mapping */
     bool mapped;    /* false before dlopen(), and after the mapping was found to be gone */
-    bool code_ran;  /* the plugin's own code may have run: then a resident plugin must stay */
-    char never_close[256]; /* reason besides residence why dlclose() must never be called; "" */
-    /* Oldest first (notes.c); this and next_noting are protected by the registry's lock. */
+    bool code_ran;  /* code of the plugin may have run; a resident plugin must then stay mapped */
+    /* Why dlclose() must never be called, apart from the reasons that make a plugin resident; "":
+     * there is no such reason. */
+    char never_close[256];
+    /* Texts that the plugin set with dp_note(), oldest first (notes.c).  The registry's lock
+     * protects `notes` and `next_noting`. */
     struct dpi_note *notes;
     struct dpi_image *next_noting; /* next in dp_registry.note_images */
-    const dp_block **blocks;       /* [n_blocks] copies, each as big as the host's struct */
+    /* [n_blocks] copies of the plugin's blocks; each has the size of this host's dp_block */
+    const dp_block **blocks;
     size_t n_blocks;
 } dpi_image;
 
@@ -60,11 +66,11 @@ typedef struct dpi_image {
  * file itself will be mapped.  No code of the file runs. */
 int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image **out,
                    dp_error *err);
-/* Map the file, check its records against its note and give it the host's table of functions.  The
- * file's constructors run. */
+/* Map the file, check that its blocks agree with its ELF notes, and give the plugin the host's
+ * table of functions.  The file's constructors run. */
 int dpi_image_map(dpi_image *im, dp_error *err);
-/* Check the records of a mapped file, copy them into `blocks` and give the plugin the host's table
- * of functions. */
+/* Check the blocks and items of a mapped file, copy them to im->blocks and give the plugin the
+ * host's table of functions. */
 int dpi_records_check(dpi_image *im, dp_error *err);
 bool dpi_image_listed(const dpi_image *im); /* is the file in the dynamic linker's list? */
 /* Return the first block of this kind; NULL: there is none. */
@@ -76,9 +82,10 @@ bool dpi_image_resident(const dpi_image *im, char *buf, size_t bytes);
 bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes);
 /* Is the mapping gone, perhaps some time after dlclose()?  If so, the copy is deleted. */
 bool dpi_image_gone(dpi_image *im);
-/* Accept notes of the plugin (dp_note()) from now on. */
+/* Let the plugin of `im` call dp_note() from now on; before, such calls do nothing. */
 void dpi_notes_open(dp_registry *reg, dpi_image *im);
-/* Accept no more notes of the plugin, and free its notes.  `im` need not be open for notes. */
+/* Ignore dp_note() of the plugin from now on, and free the notes that it has set.  dpi_notes_open()
+ * need not have been called. */
 void dpi_notes_close(dp_registry *reg, dpi_image *im);
 /* Copy the plugin's notes to the arena; *out has *n elements.  DP_ERESOURCE: no memory; no message
  * is set.  The caller holds the registry's lock. */
@@ -87,9 +94,10 @@ int dpi_notes_copy(const dpi_image *im, dp_arena *a, const dp_note_info **out, s
 /* Delete the copy and free `im`; a mapping that still exists is not unmapped.  NULL is allowed. */
 dpi_image *dpi_image_free(dpi_image *im);
 
-/* Count the replaced generations that are DRAINING.  The caller holds the registry's lock. */
+/* Count the plugins in state DRAINING: detached, but a call or thread still runs their code.  The
+ * caller holds the registry's lock. */
 uint32_t dpi_plugins_draining(const dp_registry *reg);
-/* The table of functions that plugins call (host.c). */
+/* Return the table of functions that plugins call (host.c). */
 const dp_host *dpi_host_table(void);
 
 #pragma GCC visibility pop

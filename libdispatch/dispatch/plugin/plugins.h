@@ -13,11 +13,11 @@ typedef struct dpi_plugin {
     struct dpi_plugin *next; /* by load number, then by generation, both ascending */
     int state;               /* LIVE, DRAINING, KEPT */
     dpi_image *image;        /* owned */
-    dp_unit *unit;           /* owned; NULL after its backends were ended */
-    dpi_generation *gen;     /* holds a reference; NULL until attached */
+    dp_unit *unit;           /* registrations; owned; NULL after dpi_unit_free() */
+    dpi_generation *gen;     /* this load of the code; holds a reference; NULL until attached */
     uint32_t defs, impls, fallbacks, backends; /* number of registrations by kind */
     bool on_unload_ran; /* DRAINING: on_unload has run, but a thread of the plugin still runs */
-    char reason[256]; /* KEPT: why it is still mapped; DRAINING: the call or thread that runs it */
+    char reason[256]; /* KEPT: why it is still mapped; DRAINING: the call or thread that uses it */
 } dpi_plugin;
 
 /* -- list.c -- */
@@ -38,11 +38,12 @@ int dpi_plugins_not_loaded(dp_registry *reg, const char *name, dp_error *err);
 
 /* Run the plugin's hook `kind`: on_load or on_unload.  Returns 0 if the plugin has no such hook. */
 int dpi_plugin_hook(dp_registry *reg, dpi_image *im, int kind, dp_error *err);
-/* Unmap and free `p`, which is in no list and has no unit.  False: the mapping could not be
- * removed; `p` is in the list as KEPT, and `why` (256 bytes) has the reason. */
+/* Unmap and free `p`, which is not in the list and has no unit.  False: the mapping could not be
+ * removed; `p` is now in the list as KEPT, and `why` (256 bytes) has the reason. */
 bool dpi_plugin_retire(dp_registry *reg, dpi_plugin *p, char *why);
-/* Unload a detached plugin that no call runs; a failing on_unload does not stop it.  False: the
- * plugin is KEPT, or DRAINING while a thread of it runs; `why` (256 bytes) has the reason. */
+/* Unload a detached plugin whose code no call runs.  If on_unload fails, the unload goes on.
+ * False: the plugin is KEPT, or DRAINING while a thread of it runs; `why` (256 bytes) has the
+ * reason. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why);
 /* Free the DRAINING and KEPT plugins that can be unmapped now, and return how many are still
  * DRAINING.  close: also close their generations, so that calls from older snapshots cannot enter
@@ -50,7 +51,8 @@ bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *wh
 size_t dpi_plugins_reap(dp_registry *reg, bool close);
 bool dpi_plugins_free(dp_registry *reg); /* registry.h: plugins_free */
 
-/* Fill in a slot of the host's table whose function lies in a room above this one. */
+/* Declare dpi_fill_NAME(), which sets the entry of function NAME in the host's table.  It is for
+ * functions of folders that use this one (autograd, program), which this folder cannot name. */
 #define DP_FN(ret, name, params, args)
 #define DP_FN_ABOVE(ret, name, params, args) void dpi_fill_##name(ret(*fn) params);
 #include <dispatchd/api.h>

@@ -1,5 +1,7 @@
-/* records.c -- checks that a mapped plugin's records lie inside its mapping, copies them to the
- * host's structs and compares them with the note in the plugin's file. */
+/* records.c -- checks the records of a mapped plugin, and copies them to structs of this host.
+ *
+ * The records are the const structs that the macros of plugin.h emit: blocks and their items.  All
+ * of them must lie inside the plugin's mapping, and agree with the ELF notes in its file. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include <dlfcn.h>
@@ -7,8 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Sizes of records.  The minimum is that of the oldest plugins; fields that their records lack are
- * read as zero. */
+/* Limits for the sizes of records.  The minimum is the size in the oldest plugins; fields that
+ * their records lack are read as zero. */
 enum {
     BLOCK_BYTES_MIN = offsetof(dp_block, fn),
     ITEM_BYTES_MIN = offsetof(dp_item, tags),
@@ -24,6 +26,7 @@ typedef struct extent {
     uint32_t flags; /* PF_* */
 } extent;
 
+/* All mapped segments of one library. */
 typedef struct span {
     uintptr_t base;   /* set by the caller: load address of the library */
     const char *name; /* set by the caller: path of the library */
@@ -232,7 +235,7 @@ static int read_blocks(const span *s, dpi_image *im, const dp_root *root, dp_err
 
 /* -- comparing the note with the records -- */
 
-/* Fail if the texts differ, with a message that quotes the first line that differs. */
+/* Check that the texts are equal.  The error message quotes the first line that differs. */
 static int compare_texts(const dpi_image *im, const char *note, const char *records, dp_error *err)
 {
     size_t n, m;

@@ -1,10 +1,11 @@
 /* threads.c -- starts and joins the threads of plugins, so that no code is unmapped while a thread
  * runs it.
  *
- * A thread's record has the path of the file that contains the thread's function; for a plugin this
- * is the private copy of one generation.  The record exists from dp_thread_start() until the thread
- * is joined; a joined thread runs no code any more, not even destructors.  One lock protects all
- * records.  A wait for the end of a thread is the only wait that happens with this lock. */
+ * Each thread has a struct thread with the path of the file that contains the thread's function;
+ * for a plugin this is the private copy of one load.  The struct exists from dp_thread_start()
+ * until the thread is joined; a joined thread runs no code any more, not even destructors.  One
+ * lock protects all these structs.  It is held while a thread is joined, but only after the
+ * thread's function has ended, so nobody waits for the lock for long. */
 #define _GNU_SOURCE /* dladdr, names of threads, waits by the monotonic clock */
 #include "threads.h"
 #include "dispatch/call/ctx.h"
@@ -44,8 +45,8 @@ static void label(const thread *t)
     dp_ctx_set_label(t->ctx, text);
 }
 
-/* Reset the thread's floating-point environment between turns, so that kernels which it calls
- * compute the same results as in other threads. */
+/* Reset the thread's floating-point environment at dp_thread_turn() and at the thread's end, so
+ * that kernels which it calls compute the same results as in other threads. */
 static void fp_settle(thread *t)
 {
     char changed[256], text[DP_LIMIT_WARNING_BYTES + 1];
@@ -70,7 +71,7 @@ static void thread_end(void *arg)
     fp_settle(t);
     pthread_mutex_lock(&lock);
     dp_ctx *ctx = t->ctx;
-    t->ctx = NULL; /* a new context may get the same address */
+    t->ctx = NULL; /* cleared first: a new context may get the same address */
     pthread_mutex_unlock(&lock);
     dp_ctx_free(ctx);
     pthread_mutex_lock(&lock);
@@ -85,8 +86,8 @@ static void *thread_run(void *arg)
 
     snprintf(dpi_thread_plugin, sizeof(dpi_thread_plugin), "thread=0 for='thread '%s'' file='%s'",
              t->name, t->file);
-    dpi_fp_set(DPI_FP_DEFAULT);          /* the starting thread's environment was inherited */
-    pthread_cleanup_push(thread_end, t); /* also if fn calls pthread_exit() */
+    dpi_fp_set(DPI_FP_DEFAULT);          /* a new thread inherits its creator's environment */
+    pthread_cleanup_push(thread_end, t); /* runs also if fn calls pthread_exit() */
     t->fn(t->ctx, t->arg);
     pthread_cleanup_pop(1);
     return NULL;
@@ -122,7 +123,7 @@ static int thread_new(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg,
     return 0;
 }
 
-/* Count the threads of `file`.  Under the lock. */
+/* Count the threads whose function is in `file`.  The caller holds `lock`. */
 static uint32_t count(const char *file)
 {
     uint32_t n = 0;
@@ -153,8 +154,8 @@ static bool registry_threads_end(dp_registry *reg)
     return dpi_threads_end(reg, NULL, DPI_THREADS_WAIT_MS, who, sizeof(who));
 }
 
-/* Start the thread and add it to the list.  Under the lock, so that no other thread sees a started
- * thread that is not in the list. */
+/* Start the thread and add it to the list.  The caller holds `lock`, so that no other thread sees a
+ * started thread that is not in the list. */
 static int start(thread *t, uint64_t *id, dp_error *err)
 {
     if (count(t->file) >= DP_LIMIT_PLUGIN_THREADS)
@@ -192,9 +193,9 @@ int dp_thread_start(dp_ctx *ctx, const char *name, dp_thread_fn fn, void *arg, u
 
 /* -- joining -- */
 
-/* Wait for the end of `t`, at most until time `until` (NULL: no limit).  Under the lock, which is
- * released while waiting; t->joining keeps other threads from joining `t` meanwhile.  False: `t`
- * still runs. */
+/* Wait for the end of `t`, at most until time `until` (NULL: no limit).  The caller holds `lock`,
+ * which is released while waiting; t->joining keeps other threads from joining `t` meanwhile.
+ * False: `t` still runs. */
 static bool wait_for(thread *t, const struct timespec *until)
 {
     int rc = 0;
@@ -207,8 +208,8 @@ static bool wait_for(thread *t, const struct timespec *until)
     return t->ended;
 }
 
-/* Join and free `t`, which has ended.  Under the lock: the host code that `t` still runs does not
- * take the lock. */
+/* Join and free `t`, whose `ended` is true.  The caller holds `lock`; pthread_join() does not
+ * deadlock, because `t` does not take the lock any more. */
 static void join_and_free(thread *t)
 {
     thread **at = &threads;
@@ -270,7 +271,8 @@ int dp_thread_turn(dp_ctx *ctx)
     return 0;
 }
 
-/* Return the first thread of `file`, or of `reg` if `file` is NULL; NULL: there is none. */
+/* Return the first thread whose function is in `file`, or, if `file` is NULL, the first thread of
+ * `reg`.  NULL: there is none. */
 static thread *first_thread(const dp_registry *reg, const char *file)
 {
     thread *t = threads;

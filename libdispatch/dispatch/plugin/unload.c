@@ -1,5 +1,5 @@
-/* unload.c -- unloads a plugin: detaches and drains it, runs on_unload, joins its threads, unmaps
- * it. */
+/* unload.c -- unloads a plugin: removes its registrations, waits until no call runs its code, runs
+ * on_unload, joins its threads and unmaps it. */
 #include "plugins.h"
 #include "base/process.h"
 #include "dispatch/registry/thread.h"
@@ -71,8 +71,9 @@ static bool remove_and_retire(dp_registry *reg, dpi_plugin *p, char *why)
     return dpi_plugin_retire(reg, p, why);
 }
 
-/* End the objects of p's kinds, which no call uses any more, or hand them to the plugin that
- * replaces `p`.  False: a thread is still ending one after `timeout_ms`; `why` describes it. */
+/* End the objects whose kinds `p` registered (DP_OBJECT_KIND), or hand them to the plugin that
+ * replaces `p`.  No call uses these objects any more.  False: a thread is still ending an object
+ * after `timeout_ms`; `why` describes it. */
 static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
 {
     int ms = timeout_ms < 0 || timeout_ms > DPI_THREADS_WAIT_MS ? DPI_THREADS_WAIT_MS : timeout_ms;
@@ -139,7 +140,8 @@ size_t dp_plugin_reap(dp_registry *reg)
         pthread_mutex_unlock(&reg->plugin_lock);
         return left + n_blocks;
     }
-    pthread_mutex_lock(&reg->lock); /* another load or unload runs, which reaps: only count */
+    /* Another thread loads or unloads, and frees plugins meanwhile: here they are only counted. */
+    pthread_mutex_lock(&reg->lock);
     left = dpi_plugins_count(reg, DRAINING, NULL) + (reg->retired != NULL);
     pthread_mutex_unlock(&reg->lock);
     return left + n_blocks;
@@ -272,8 +274,8 @@ static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_rep
     return 0;
 }
 
-/* Unload `p` even if its storages exist or on_unload fails.  If a call still runs it, it stays
- * detached, and a later reap unloads it. */
+/* Unload `p` even if storages of its backends exist or on_unload fails.  If a call still runs its
+ * code, `p` stays DRAINING, and dp_plugin_reap() unloads it later. */
 static int unload_force(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                         dp_error *err)
 {

@@ -1,11 +1,13 @@
-/* code.c -- number the C types of operators ("TTs>T"); the numbers stay valid for ever. */
+/* code.c -- give the letters of an operator's C types ("TTs>T", plugin.h) a number for comparison.
+ *
+ * A number is never reused. */
 #include "schema.h"
 #include <pthread.h>
 
 static struct {
     pthread_mutex_t lock;
     uint32_t n, cap;
-    char **text; /* [n] number i + 1 is text[i] */
+    char **text; /* [n] text[i] has the number i + 1 */
 } codes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 uint32_t dpi_code_intern(const char *code)

@@ -26,8 +26,8 @@ static const struct {
     {"Sum", 2},
 };
 
-/* Count the characters of the number that follows, 0 if none does.  `*integral`: the number has no
- * decimal point and no exponent. */
+/* Return the length in characters of the number at the parser's position; 0: there is no number.
+ * `*integral` becomes true if the number has no decimal point and no exponent. */
 static size_t number_length(dpi_parser *p, bool *integral)
 {
     dpi_parser_skip(p);
@@ -209,8 +209,8 @@ static bool parse_string(dpi_parser *p, dp_value *v)
     return (v->u.s = dpi_parser_store(p, &t)) != NULL;
 }
 
-/* Make the list `v` of `n` items as kernels take it: a typed array (DP_TAG_INTS, ...) if the
- * element type has one, else a DP_TAG_LIST. */
+/* Make `v` a list of the `n` items, in the form in which kernels take it: a C array (DP_TAG_INTS,
+ * ...) if there is one for the element type, else an array of values (DP_TAG_LIST). */
 static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items, uint32_t n,
                       dp_value *v)
 {
@@ -244,7 +244,8 @@ static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items
     return true;
 }
 
-/* Parse "[" value, ... "]".  In place of a sized list, one value stands for all its elements. */
+/* Parse "[" value, ... "]".  A list type with a size also takes one value without brackets: in
+ * "int[2] stride=1" every element is 1. */
 static bool parse_list(dpi_parser *p, const dpi_type *t, dp_value *v)
 {
     enum { ITEMS_MAX = 256 };
@@ -306,7 +307,7 @@ bool dpi_parse_default(dpi_parser *p, const dpi_type *t, dp_value *v)
     }
 }
 
-/* -- printing, as IValue's operator<< -- */
+/* -- printing, in the format of IValue's operator<< -- */
 
 static void print_double(dpi_text *t, double d)
 {

@@ -1,10 +1,10 @@
-/* derive.c -- fill in the fields of a schema that follow from its arguments and returns.
+/* derive.c -- fill in the fields of a schema that are derived from its arguments and returns.
  *
- * These fields are: aliases, views, the variant (functional, in-place, out, mutable), the C type
- * and the canonical text. */
+ * These fields are: aliases, views, the variant (functional, in-place, out, mutable), the letters
+ * of the C types (plugin.h) and the canonical text. */
 #include "parse.h"
 
-/* The alias annotation of the type, or else of the element of the list or optional. */
+/* Return the alias annotation of `t`.  If a list or an optional has none, return its element's. */
 static const dpi_alias *alias_of(const dpi_type *t)
 {
     while (!t->alias.present && (t->kind == DPI_TYPE_LIST || t->kind == DPI_TYPE_OPTIONAL))
@@ -22,7 +22,7 @@ bool dpi_type_written(const dpi_type *t)
     }
 }
 
-/* May a value of this type have a key set: a tensor or generator, or a list of these? */
+/* May a value of this type have dispatch keys: a tensor or generator, or a list of these? */
 static bool carries_keys(const dpi_type *t)
 {
     while (t->kind == DPI_TYPE_LIST || t->kind == DPI_TYPE_OPTIONAL)
@@ -30,7 +30,7 @@ static bool carries_keys(const dpi_type *t)
     return t->kind == DPI_TYPE_TENSOR || t->kind == DPI_TYPE_GENERATOR;
 }
 
-/* Do both annotations have "!" and the same set, as a written argument and its return have? */
+/* Do both annotations have "!" and the same alias set, as in "(Tensor(a!) self) -> Tensor(a!)"? */
 static bool same_written_set(const dpi_alias *a, const dpi_alias *b)
 {
     return a->write && b->write && a->before && b->before && strcmp(a->before, b->before) == 0;
@@ -86,7 +86,7 @@ static void derive_aliases(dp_schema *s)
     }
 }
 
-/* The operator's variant, DP_VARIANT_*. */
+/* Return the operator's variant, DP_VARIANT_*. */
 static int variant_of(const dp_schema *s)
 {
     for (uint32_t i = 0; i < s->n_args; i++)
@@ -98,7 +98,8 @@ static int variant_of(const dp_schema *s)
     return s->written != 0 ? DP_VARIANT_MUTABLE : DP_VARIANT_FUNCTIONAL;
 }
 
-/* Set `code`: letters of the arguments, ">", letters of the returns i with ret_alias[i] < 0. */
+/* Set `code` to the letters of the arguments, ">", and the letters of the returns that the kernel
+ * makes (ret_alias[i] < 0).  If any type has no letters, `code` becomes "". */
 static bool derive_code(dpi_parser *p, dp_schema *s)
 {
     dpi_text code = {0};

@@ -2,9 +2,9 @@
  *
  * The parser is a recursive-descent parser without a separate lexer.  The grammar is that of
  * torch/csrc/jit/frontend/function_schema_parser.cpp.  A schema and all that it points to lie in
- * one arena and are immutable after parsing.  dp_schema.text is canonical: parsing it gives the
- * same fields.  In addition to PyTorch's checks, names of arguments must be unique, since clients
- * pass arguments by name. */
+ * one arena and are immutable after parsing.  dp_schema.text is the schema in canonical form:
+ * equal schemas have equal texts, and parsing the text gives the schema again.  In addition to
+ * PyTorch's checks, names of arguments must be unique, since clients pass arguments by name. */
 #include "parse.h"
 #include <limits.h>
 #include <locale.h>
@@ -43,8 +43,8 @@ static bool join_name(dpi_parser *p, dp_schema *s)
            dpi_parser_over_limit(p, "bytes in a name", DP_LIMIT_NAME_BYTES);
 }
 
-/* Parse an alias set: identifiers joined by "|" into `*set`, or "*".  A set that contains "*" is a
- * wildcard, and its names are dropped. */
+/* Parse an alias set: "a", "a|b" or "*".  If the set contains "*", set `*wildcard` and drop the
+ * names; otherwise store the names, joined by "|", in `*set`. */
 static bool parse_alias_set(dpi_parser *p, const char **set, bool *wildcard)
 {
     dpi_text t = {0};
@@ -219,8 +219,8 @@ static bool parse_list_size(dpi_parser *p, dpi_type *t)
     return dpi_parser_expect(p, "]");
 }
 
-/* Parse a type: base [alias] { "[" [N] "]" [alias] | "?" }.  `depth`: number of types around this
- * one.  `*height` becomes the number of levels of this type if that is larger. */
+/* Parse a type: base [alias] { "[" [N] "]" [alias] | "?" }.  `depth`: number of types that enclose
+ * this type.  If this type has more nested levels than `*height`, set `*height` to that number. */
 static dpi_type *parse_type(dpi_parser *p, int depth, int *height)
 {
     int inner = 0, levels = 1;
@@ -390,7 +390,7 @@ int dpi_schema_parse(const char *text, const char *ns, dp_schema **out, dp_error
     dp_arena *a = dp_arena_new();
     if (a == NULL)
         return dpi_no_memory(err, "a schema");
-    /* Numbers are read and printed with a decimal point in every locale. */
+    /* In the C locale, numbers have a decimal point, whatever the locale of the process. */
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t old = c ? uselocale(c) : (locale_t)0;
     int rc = c ? parse_in(a, text, ns, out, err) : dpi_no_memory(err, "a locale");

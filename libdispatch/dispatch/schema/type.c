@@ -1,5 +1,5 @@
-/* type.c -- types in schemas: which values fit a type, its letter code for typed calls
- * (typed.h), its printed text, and comparison. */
+/* type.c -- types in schemas: find the values that fit, find a type's letters (plugin.h), print
+ * types and compare them. */
 #include "parse.h"
 #include <dispatchd/typed.h>
 
