@@ -22,11 +22,13 @@ const char *dpi_answer_str(dpi_answer *a, const char *s);
 /* Format a string; it is cut off after 1023 bytes. */
 const char *dpi_answer_printf(dpi_answer *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Describe an origin at `file`:`line` in generation `gen`; with `gen` NULL return {0}. */
+/* Describe the origin of a registration: `file`:`line` of the plugin that `gen` belongs to.  `gen`
+ * NULL: return {0}. */
 dp_provenance dpi_answer_from(dpi_answer *a, const dpi_generation *gen, const char *file,
                               uint32_t line);
-/* Describe the origin of the kernel in cell `c`.  The origin of the host's own fallthrough is
- * "(built in)"; a cell without a kernel has the origin {0}. */
+/* Describe the origin of the kernel in table cell `c`.  If the key falls through by the
+ * dispatcher's own rule, the origin is "(built in)"; for any other cell without a kernel, return
+ * {0}. */
 dp_provenance dpi_answer_cell(dpi_answer *a, dpi_cell c);
 
 #pragma GCC visibility pop

@@ -36,7 +36,7 @@ static int by_op(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Make a shadow of each operator that `units` register for, sorted by id for bsearch(). */
+/* Copy the truths of all operators for which `units` have registrations, sorted by id. */
 static int shadows_make(dpi_change *c, const dp_unit *const *units, size_t n_units, dp_error *err)
 {
     uint32_t n = 0, n_unique = 0;
@@ -75,8 +75,8 @@ static dpi_truth *shadow_of(dpi_change *c, uint32_t op)
 
 /* -- adding and removing registrations -- */
 
-/* Set the fallbacks that `key` covers to `replacement`; unless `expected` is NULL, only those that
- * are `expected`. */
+/* Set each fallback for `key`, or for a runtime key that `key` covers, to `replacement`.  If
+ * `expected` is not NULL, change only fallbacks that are `expected`. */
 static void fallback_set(dpi_change *c, dp_key key, dpi_kernel *expected, dpi_kernel *replacement)
 {
     dpi_kernel **of_all = dpi_is_functionality(key) ? &c->fallbacks.of_all[dpi_rank(key)] : NULL;
@@ -144,7 +144,7 @@ static const char *type_variable_of(const dpi_type *t)
     return t->kind == DPI_TYPE_VARIABLE ? t->name : NULL;
 }
 
-/* Append to `out` why no C type stands for schema `s`. */
+/* Append to `out` why schema `s` has no letters (plugin.h), so that its kernels must be boxed. */
 static void explain_no_code(const dp_schema *s, dpi_text *out)
 {
     const dpi_argument *a = dpi_schema_letterless(s);
@@ -181,7 +181,7 @@ static int fail_no_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k)
     return DP_ETYPE;
 }
 
-/* Check that the unboxed kernels of `t` have one C type: the schema's, if there is a schema. */
+/* Check that all unboxed kernels of `t` have the same letters, and those of a defined schema. */
 static int check_codes(const dpi_truth *t, dp_error *err)
 {
     const dpi_kernel *first = NULL;
@@ -204,7 +204,7 @@ static int check_codes(const dpi_truth *t, dp_error *err)
     return 0;
 }
 
-/* Return the kernel below `k` in its stack; after a reload, `k` need not be the newest kernel. */
+/* Return the next older kernel for k's key.  After a reload `k` need not be the newest kernel. */
 static const dpi_kernel *kernel_below(dpi_truth *t, const dpi_kernel *k)
 {
     const dpi_stack *s = dpi_truth_stack(t, k->key);
@@ -338,7 +338,7 @@ static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
     return 0;
 }
 
-/* Sort observers by load number: their order then depends on no earlier change. */
+/* Sort observers by load number, so that their order does not depend on earlier changes. */
 static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *removed,
                            dp_error *err)
 {

@@ -7,7 +7,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The new truth of one operator that a change modifies. */
+/* A copy of one operator's truth (truth.h), on which a change works until it is committed. */
 typedef struct dpi_shadow {
     uint32_t op; /* operator id */
     dpi_truth truth;
@@ -20,11 +20,11 @@ typedef struct dpi_change {
     dpi_shadow *shadows; /* sorted by operator id */
     uint32_t n_shadows;
     uint32_t n_ops_before;   /* number of interned operators when the change began */
-    dpi_fallbacks fallbacks; /* the new ones */
+    dpi_fallbacks fallbacks; /* all fallbacks after the change */
     bool fallbacks_changed;
-    dpi_kernel **observers; /* [n_observers] the new ones; borrowed from the units */
+    dpi_kernel **observers; /* [n_observers] all observers after the change; borrowed */
     uint32_t n_observers;
-    dpi_names *names; /* new hash; NULL: the change interned no operator */
+    dpi_names *names; /* all names after the change; NULL: the change interned no operator */
     dpi_snapshot *snapshot;
 } dpi_change;
 
@@ -34,10 +34,10 @@ void dpi_change_begin(dpi_change *c, dp_registry *reg);
 void dpi_change_abort(dpi_change *c);
 /* Store the operator id of full name `name` in *id; intern the name if it is new. */
 int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err);
-/* Remove the registrations of `removed`, add those of `added`, and publish one snapshot; either
- * unit may be NULL.  The change is committed, or on failure aborted.  `reject`: DP_EEXISTS if a new
- * kernel would replace an older one.  `overrides` (may be NULL) gets a line for each replaced
- * kernel. */
+/* Remove the registrations of unit `removed`, add those of unit `added`, and publish one snapshot;
+ * either unit may be NULL.  The change is committed, or aborted if this fails.  `reject`: fail with
+ * DP_EEXISTS if a new kernel would replace an older one.  `overrides` (may be NULL) gets a line for
+ * each replaced kernel. */
 int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
                    dpi_text *overrides, dp_error *err);
 
@@ -57,7 +57,7 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
 void dpi_notify_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old);
 /* Report that `added` registrations were added and `removed` ones removed; `u` names the plugin. */
 void dpi_notify_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed);
-/* Report note `name` of `plugin`. */
+/* Report that `plugin` has set note `name` to `text` by dp_note(). */
 void dpi_notify_note(dp_registry *reg, const char *plugin, const char *name, const char *text);
 
 #pragma GCC visibility pop

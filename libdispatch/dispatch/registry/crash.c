@@ -1,8 +1,8 @@
 /* crash.c -- describes the calls that threads run, for a crash report.
  *
  * All code here may run in a signal handler: it takes no lock, allocates nothing and uses no stdio.
- * The frames of the calling thread do not change meanwhile.  Data that another thread published may
- * be freed while it is read; the caller must survive the fault. */
+ * The frames of the calling thread do not change meanwhile.  Data of another thread may be freed
+ * while it is read here; the caller must handle the SIGSEGV that may follow. */
 #include "thread.h"
 
 enum {

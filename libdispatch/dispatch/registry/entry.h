@@ -1,4 +1,5 @@
-/* entry.h -- an operator's dispatch table: an immutable entry computed from the operator's truth.
+/* entry.h -- an operator's dispatch table: an immutable entry computed from the operator's truth,
+ * its registered definition and kernels (truth.h).
  *
  *   I1: table slot of (op, key) == dpi_table_cell(truth(op), key), for every snapshot published */
 #ifndef DPI_ENTRY_H
@@ -25,54 +26,56 @@ enum {
 extern const char *const dpi_provenance_names[];
 
 typedef struct dpi_cell {
-    const dpi_kernel *kernel; /* NULL: missing, ambiguous, or the host's own fallthrough */
+    const dpi_kernel *kernel; /* NULL: missing, ambiguous, or the dispatcher's own fallthrough */
     uint8_t provenance;
 } dpi_cell;
 
 /* Compute the table cell of runtime key `k` (which may be Undefined) by the rules of
- * c10::impl::OperatorEntry, from truth `t`, fallbacks `f` and the host's own fallthroughs.
- * `extra` has `n_extra` keys for a what-if question: the cell is computed as if the operator had
- * kernels for these keys too, registered last. */
+ * c10::impl::OperatorEntry, from truth `t`, fallbacks `f` and the dispatcher's own fallthroughs.
+ * The cell is computed as if the operator had also kernels for the `n_extra` keys in `extra`,
+ * registered last: a question may ask about kernels that do not exist (dp_registry_table()). */
 dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
                         size_t n_extra);
 
 enum {
     DPI_CELL_MISSING = 0xffff,
     DPI_CELL_AMBIGUOUS = 0xfffe,
-    DPI_CELL_WARY = 0x8000 /* flag beside a kernel's index: dpi_may_want_bytes() is true for it */
+    DPI_CELL_WARY = 0x8000 /* flag, added to the index of a kernel that may want bytes (below) */
 };
 
-/* The dispatch table of one operator and what calls need of its schema.  Immutable, with a
- * reference count.  kernels, table and provenance lie in the same memory block. */
+/* The dispatch table of one operator, and the properties of its schema that calls use.  Immutable,
+ * with a reference count.  `kernels`, `table` and `provenance` lie in the same memory block. */
 typedef struct dpi_entry {
     atomic_uint refs;
     const dp_op *op;
     const dp_op *callable; /* `op` if the operator is defined, else NULL */
     dp_schema *schema;     /* holds a reference; NULL: the operator is not defined */
     uint64_t def_order;    /* position of the definition; overloads are tried in this order */
-    uint32_t code;         /* schema's C type (dpi_registry_code()); UINT32_MAX: it has none */
-    uint32_t n_slots;
+    uint32_t code;    /* number of the schema's letters (dpi_registry_code()); UINT32_MAX: none */
+    uint32_t n_slots; /* number of table cells: one for each runtime key */
     uint32_t n_args, n_rets; /* of the schema */
-    /* Bit t is set if a value of tag t fits (dpi_argument.tags).  A return that is a written
-     * argument fits None only: the host fills it in. */
+    /* Bit t is set if a value of tag t fits (dpi_argument.tags).  For a return that is a written
+     * argument only None fits, because the dispatcher itself returns the argument. */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
     uint64_t written; /* bit i: kernels write argument i (by the schema or tag "also_written") */
     uint64_t counted; /* bit i: a call increases the version of argument i, which it writes */
-    /* Some return may be a list, a string or an object, so calls check what it points to. */
+    /* Some return may be a list, a string or an object, so calls check the memory behind it. */
     bool returns_memory;
-    bool views;     /* some return may be a view of an argument */
-    bool views_one; /* the only return is a tensor, a view of a tensor argument; none is written */
-    bool detached;  /* returns that are views have no root (tag "detached") */
-    bool settles;   /* a call needs extra steps: versions, views, checks of returned memory */
-    bool boxes;     /* typed calls must take the boxed path: the host handles their values */
+    bool views; /* some return may be a view of an argument */
+    /* The only return is a tensor that is a view of a tensor argument; no argument is written. */
+    bool views_one;
+    bool detached; /* views are not recorded as views of the argument, as in Tensor.detach() */
+    bool settles;  /* a call needs extra steps for versions, views or returned memory (call.c) */
+    bool boxes;    /* a typed call must box its values, because the dispatcher examines them */
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels; /* the entry holds a reference to each */
     uint16_t *table;      /* [n_slots] index into kernels, perhaps | DPI_CELL_WARY; or DPI_CELL_* */
     uint8_t *provenance;  /* [n_slots] */
     const dpi_kernel *composite; /* kernel that calls other operators; NULL: there is none */
-    dpi_kernel *formula;         /* newest formula of the operator; NULL: there is none */
-    /* [2 * n_columns] bits of the functionalities that do not fall through for backend column c:
-     * mask[2 * c + 1] if the key set has the skip bit (DPI_GRAD_BIT), mask[2 * c] if not. */
+    dpi_kernel *formula;         /* newest derivative (DP_FORMULA); NULL: there is none */
+    /* [2 * n_columns] Bits of the functionalities that calls do not pass over, for each backend
+     * column c: mask[2 * c + 1] for calls in which an argument may need a gradient (their key set
+     * has DPI_GRAD_BIT), mask[2 * c] for other calls. */
     uint64_t mask[];
 } dpi_entry;
 
@@ -84,17 +87,18 @@ dpi_entry *dpi_entry_unref(dpi_entry *e);
 
 /* Look up the cell of key `k` in the table of `e`. */
 dpi_cell dpi_entry_cell(const dpi_entry *e, dp_key k);
-/* Does `c` hold the host's fallthrough, or a kernel registered as a fallthrough? */
+/* Does `c` hold the dispatcher's own fallthrough, or a kernel registered as a fallthrough? */
 bool dpi_cell_falls_through(dpi_cell c);
-/* Is c's key passed over in calls where no argument may have a gradient (DP_FLAG_GRAD)? */
+/* Has the kernel in `c` DP_FLAG_GRAD?  Calls in which no argument may need a gradient then pass
+ * over the cell's key. */
 bool dpi_cell_needs_grad(dpi_cell c);
 /* Is `k` an alias key whose kernels usually call other operators? */
 bool dpi_is_composite(dp_key k);
 /* Is `k` a composite kernel without DP_FLAG_META, of an operator that takes or returns tensors?
  * Such a kernel may access the bytes of tensors as a backend's kernel does, so it must not run for
- * tensors without memory (device meta, fakes). */
+ * tensors without memory: tensors on device meta, and fakes (like PyTorch's FakeTensor). */
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
-/* Does the CPU kernel of `e` read and write no bytes?  Then it works for tensors of any device. */
+/* Does the CPU kernel of `e` access no bytes of its tensors?  If so, it works for any device. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
 /* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8 keys it
  * appends ", ... 5 more". */

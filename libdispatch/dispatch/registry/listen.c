@@ -1,4 +1,4 @@
-/* listen.c -- the registry's listeners: called for definitions, changes and notes of plugins.
+/* listen.c -- calls the registry's listeners for new definitions, changes and notes of plugins.
  *
  * Listeners run under the registry's lock. */
 #include "change.h"

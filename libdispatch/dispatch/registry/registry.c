@@ -1,4 +1,5 @@
-/* registry.c -- creates and frees a registry; attaches units to it and detaches them. */
+/* registry.c -- creates and frees a registry; attaches units (a plugin's registrations) to it and
+ * detaches them. */
 #include "base/kind.h"
 #include "base/process.h"
 #include "change.h"
@@ -61,7 +62,7 @@ dp_registry *dp_registry_free(dp_registry *reg)
         return reg;
     while (reg->units != NULL) {
         dp_unit *u = reg->units;
-        while (u->next != NULL) /* detach the newest first: it may use an older one's backend */
+        while (u->next != NULL) /* detach the newest first: it may use a backend of an older one */
             u = u->next;
         if (dpi_registry_detach(reg, u, NULL) < 0)
             units_remove(reg, u); /* no memory for the snapshot, which nobody needs any more */
@@ -113,7 +114,7 @@ static void units_add(dp_registry *reg, dp_unit *u)
     *link = u;
 }
 
-/* Warn that `n` storages of backend `r` lost their memory in a reload: no error reports it. */
+/* Warn that `n` storages of backend `r` lost their memory in a reload, which itself succeeded. */
 static void warn_lost(const dp_unit *u, const dpi_reg *r, uint64_t n)
 {
     char text[DP_LIMIT_WARNING_BYTES + 1];
@@ -126,7 +127,8 @@ static void warn_lost(const dp_unit *u, const dpi_reg *r, uint64_t n)
     dpi_warn_listener(text);
 }
 
-/* Hand each backend that both `old` and the new unit `u` name from `old` over to `u`. */
+/* For each backend that both `old` and the new unit `u` name, let `u` serve the backend's
+ * devices. */
 static void backends_inherit(const dp_unit *old, const dp_unit *u)
 {
     for (uint32_t i = 0; i < old->n_regs; i++)
@@ -146,8 +148,8 @@ static bool is_key_of(const dpi_reg *named, dp_key k)
                                        : dp_key_backend(k) == named->bit;
 }
 
-/* Find a registration of a unit other than `except` for a key of the backend or kind `named`.  The
- * name must not end before such a registration does. */
+/* Find a registration for a key of the backend or kind that `named` defines, in any unit but
+ * `except`.  While there is one, the backend or kind must not be removed. */
 static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, const dpi_reg *named)
 {
     for (const dp_unit *u = reg->units; u != NULL; u = u->next)
@@ -161,8 +163,8 @@ static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, c
     return NULL;
 }
 
-/* Refuse to end a backend or kind of `u` that another unit has registrations for, unless the unit
- * `next` (may be NULL), which replaces `u`, names it too. */
+/* Check that unit `u` may be removed.  DP_EBUSY: another unit has registrations for a backend or
+ * kind of `u`, and `next`, the unit that replaces `u` (may be NULL), does not name it. */
 static int check_backends_free(const dp_registry *reg, const dp_unit *u, const dp_unit *next,
                                dp_error *err)
 {

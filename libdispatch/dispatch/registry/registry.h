@@ -1,4 +1,5 @@
-/* registry.h -- a registry, and the units of registrations that are attached to it and detached. */
+/* registry.h -- a registry of operators and kernels, and its units: groups of registrations, such
+ * as all those of a plugin, which are attached (added) and detached (removed) together. */
 #ifndef DPI_REGISTRY_H
 #define DPI_REGISTRY_H
 
@@ -10,7 +11,7 @@
 struct dpi_plugin; /* plugins.h */
 
 struct dp_registry {
-    pthread_mutex_t lock; /* held for every change, and to read truths */
+    pthread_mutex_t lock; /* held for every change, and to read truths (truth.h) */
     uint32_t number;      /* unique in the process; typed calls check it (dpi_registry_code()) */
     _Atomic(const dpi_snapshot *) current;
     uint64_t next_snapshot, next_generation, next_load, next_kernel;
@@ -20,17 +21,18 @@ struct dp_registry {
     dpi_fallbacks fallbacks;
     struct dpi_library *libraries; /* owners of namespaces, sorted by namespace */
     uint32_t n_observers;
-    dpi_kernel **observers;    /* in load order; the observer's function is ->unboxed */
+    dpi_kernel **observers;    /* in load order; `unboxed` is the observer's function */
     dp_generators *generators; /* for contexts that were given no generators */
     pthread_mutex_t ctx_lock;
     dp_ctx *contexts;
-    uint64_t *counts_gone; /* [n_counts_gone] calls per operator id, of freed contexts */
+    uint64_t *counts_gone; /* [n_counts_gone] calls per operator id that freed contexts made */
     uint32_t n_counts_gone;
     dpi_snapshot *retired;
     struct dpi_plugin *plugins;    /* sorted by load number (list.c) */
-    struct dpi_image *note_images; /* plugins that may make notes (notes.c) */
-    /* Set when the first plugin is loaded, and when a plugin starts its first thread.  Called by
-     * dp_registry_free(); false: a thread still runs, so the registry must not be freed. */
+    struct dpi_image *note_images; /* plugins that may call dp_note() (notes.c) */
+    /* `plugins_free` is set when the first plugin is loaded, `threads_end` when a plugin starts its
+     * first thread.  dp_registry_free() calls both; false: a thread still runs, so the registry
+     * must not be freed. */
     bool (*plugins_free)(dp_registry *reg), (*threads_end)(dp_registry *reg);
     pthread_mutex_t plugin_lock; /* held during a load, unload or reload */
     struct dpi_listener_node *listeners;
@@ -38,9 +40,9 @@ struct dp_registry {
     dp_unit *units;
 };
 
-/* All registrations of one generation, which are added and removed in one change.  They are made
- * from a plugin's blocks, and checked completely before anything changes.  A unit owns copies of
- * all strings, because the plugin's records may be unmapped before the unit is freed. */
+/* All registrations of one load of a plugin, which are added and removed in one change.  They are
+ * made from the plugin's blocks (dp_block), and checked completely before anything changes.  A unit
+ * owns copies of all strings, because the plugin may be unmapped before the unit is freed. */
 struct dp_unit {
     dp_unit *next;
     dp_registry *reg;
@@ -52,8 +54,9 @@ struct dp_unit {
 
 typedef struct dpi_attach_options {
     bool reject_override; /* DP_EEXISTS if a kernel would replace one of another plugin */
-    /* For a reload: the unit that the new one replaces in the same snapshot, taking over its load
-     * number.  Calls that pin an older snapshot may still run the replaced unit's kernels. */
+    /* For a reload: the unit that the new unit replaces in the same snapshot.  The new unit gets
+     * its load number.  Calls that pin an older snapshot may still run the replaced unit's
+     * kernels. */
     dp_unit *replace;
 } dpi_attach_options;
 
@@ -65,15 +68,15 @@ int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
                         dp_unit **out, dpi_text *overrides, dp_error *err);
 /* Publish a snapshot without the unit's registrations.  Calls may still run its kernels. */
 int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
-/* Undo a detach (after its drain timed out): each kernel gets its old position in its stack.
- * Publishes one snapshot. */
+/* Undo a detach, because calls did not stop using the unit in time.  Each kernel gets back its old
+ * position among the kernels of its operator and key.  Publishes one snapshot. */
 int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
 void dpi_unit_free(dp_unit *unit); /* only after the unit was detached or replaced */
 dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
 
-/* Return the number for C type `code` that entries and typed callers of `reg` compare: the type's
- * number in the low DPI_CODE_BITS bits, the registry's number above them.  0: no memory, or too
- * many different C types. */
+/* Return the number for the letters `code` ("TTs>T") that entries and typed callers of `reg`
+ * compare: that of dpi_code_intern() in the low DPI_CODE_BITS bits, and the registry's number above
+ * these bits.  0: no memory, or too many different letters. */
 static inline uint32_t dpi_registry_code(const dp_registry *reg, const char *code)
 {
     uint32_t number = dpi_code_intern(code);

@@ -1,5 +1,5 @@
-/* snapshot.h -- a snapshot: all entries of a registry at one moment, and the hash table of their
- * names.
+/* snapshot.h -- a snapshot: the entries (dispatch tables) of all operators of a registry at one
+ * moment, and the hash table of their names.
  *
  * Invariant I2: once a snapshot is published, its entries, names and observers do not change
  * (reference counts and next_retired do). */
@@ -24,7 +24,7 @@ typedef struct dpi_snapshot {
     dpi_entry **plain;
     dpi_names *names;
     uint32_t n_observers;
-    dpi_kernel **observers; /* holds references; the observer's function is ->unboxed */
+    dpi_kernel **observers; /* holds references; `unboxed` is the observer's function */
     struct dpi_snapshot *next_retired;
 } dpi_snapshot;
 
@@ -42,13 +42,16 @@ size_t dpi_base_bytes(const char *name); /* length of "ns::base" in full name `n
 
 /* -- snapshot.c -- */
 
-/* Make `s` the newest snapshot and retire the previous one.  Takes `s`.  Under the lock. */
+/* Make `s` the newest snapshot, and put the previous one in the list of retired snapshots, which
+ * are freed when no thread uses them.  The registry owns `s` from then on.  The caller holds
+ * reg->lock. */
 void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s);
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s);
 /* Free the retired snapshots that no thread pins.  True: some retired snapshots are left. */
 bool dpi_registry_reclaim(dp_registry *reg);
 
-/* Take a reference to the newest snapshot, to read it; calls pin it instead.  Any thread. */
+/* Return the newest snapshot with a reference, which dpi_snapshot_put() gives back.  Calls do not
+ * use this function: they pin the snapshot (thread.h), which is faster. */
 const dpi_snapshot *dpi_snapshot_get(dp_registry *reg);
 void dpi_snapshot_put(const dpi_snapshot *s);
 /* Return the entry of the operator with a full name of `n` bytes; NULL: there is none. */

@@ -32,7 +32,7 @@ static const uint64_t autogradother_backends =
     DPI_BIT(FPGA) | DPI_BIT(Vulkan) | DPI_BIT(Metal) | DPI_BIT(CustomRNGKeyId) |
     DPI_BIT(MkldnnCPU) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) | DPI_BIT(Quantized);
 
-/* Placeholder for a kernel that a what-if question adds. */
+/* Stands for a kernel that does not exist, but that a question is about (`extra`). */
 static const dpi_kernel what_if_kernel;
 
 enum { N_ALIASES = DP_ALIAS_END - DP_ALIAS_FIRST };
@@ -302,7 +302,8 @@ static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
     return NULL;
 }
 
-/* Fill in `e->mask`: clear the bit of each key that falls through, always or without gradients. */
+/* Fill in `e->mask`: clear the bit of each key that calls pass over, either always (the key falls
+ * through) or if no argument may need a gradient (its kernel has DP_FLAG_GRAD). */
 static void entry_masks(dpi_entry *e)
 {
     for (uint32_t i = 0; i < 2 * e->n_columns; i++)
@@ -321,7 +322,8 @@ static void entry_masks(dpi_entry *e)
     }
 }
 
-/* Bound the number of kernels in an entry: one for each registered key, and every fallback. */
+/* Return an upper bound for the number of kernels in an entry: one for each registered key, and
+ * every fallback. */
 static uint32_t max_kernels(const dpi_truth *t, const dpi_fallbacks *fb, uint32_t n_slots)
 {
     uint32_t n = t->n_stacks;
@@ -380,7 +382,7 @@ dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallba
     }
     for (uint32_t i = 0; i < e->n_kernels; i++)
         if (e->kernels[i]->dtypes != 0)
-            e->boxes = e->settles = true; /* its arguments' dtypes are checked before it runs */
+            e->boxes = e->settles = true; /* the dtypes of arguments are checked in each call */
     entry_masks(e);
     e->composite = entry_composite(e, t);
     const dpi_stack *formulas = dpi_truth_stack(t, DP_KEY(DP_ALIAS_AutogradFormula));

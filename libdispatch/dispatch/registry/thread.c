@@ -1,8 +1,9 @@
 /* thread.c -- the records in which threads publish the snapshots and kernels that they use.
  *
  * A thread takes a record at its first call and returns it when the thread ends.  Records are never
- * freed, so another thread can walk the list at any time.  The same records serve to reclaim
- * snapshots, to drain generations, to list running calls and to write the crash report. */
+ * freed, so another thread can walk the list at any time.  Other threads read the records to free
+ * unused snapshots, to wait until no call uses a plugin, to list running calls and to write the
+ * crash report. */
 #include "thread.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,9 @@ static atomic_uint n_threads, last_number;
 static pthread_key_t exit_key;
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 
-/* Return the record of an ending thread, and end its dp_ctx_begin() if that is still open.  Abort
- * if a kernel ended the thread: its caller would wait for ever, holding locks and references. */
+/* Give back the record of an ending thread, and end its dp_ctx_begin() if that is still open.
+ * Abort the process if a kernel ended the thread: locks and references of its callers would never
+ * be released. */
 static void thread_exit(void *p)
 {
     dpi_thread *t = p;
@@ -36,8 +38,8 @@ static void thread_exit(void *p)
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
 
-/* Return the number of shape changes (dpi_changes.n) when `t` began to use shapes, in a call or by
- * dp_shapes_pin().  UINT64_MAX: `t` uses none. */
+/* Return the number of shape changes (dpi_changes.n) at the time when `t` began to use shapes of
+ * tensors, in a call or by dp_shapes_pin().  UINT64_MAX: `t` uses none. */
 static uint64_t oldest_use(const dpi_thread *t)
 {
     uint64_t pinned = atomic_load_explicit(&t->shapes_pin, memory_order_acquire),
@@ -219,7 +221,7 @@ size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap)
     return n;
 }
 
-/* -- draining -- */
+/* -- waiting until no call uses a generation -- */
 
 static void describe_call(dpi_thread *t, const dp_op *op, char *who, size_t bytes)
 {

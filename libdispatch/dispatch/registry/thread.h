@@ -1,5 +1,8 @@
 /* thread.h -- the record in which a thread publishes the snapshot it pins and the kernels it runs.
  *
+ * A snapshot that a thread pins is not freed.  A frame describes one running call.  It names
+ * generation g (one load of a plugin, truth.h) if its kernel belongs to g.
+ *
  *   I3: a thread that runs a kernel of generation g has published a frame naming g
  *   I4: a generation's code is unmapped only when no frame names it and no later frame can */
 #ifndef DPI_THREAD_H
@@ -38,7 +41,7 @@ typedef struct dpi_thread {
     uint32_t number;                      /* from 1, unique among the records */
     _Atomic(const dpi_snapshot *) pinned; /* NULL: none */
     atomic_uint depth;                    /* number of frames in use */
-    dpi_looker looker; /* begin of the running call, by number of shape changes */
+    dpi_looker looker;                    /* number of shape changes when the running call began */
     uint64_t labelled; /* label_id of the dp_ctx that set since and label; own thread only */
     atomic_uint_fast64_t since; /* begin of the request in nanoseconds; 0: unknown */
     _Atomic(uint64_t) label[4]; /* 32 bytes of text; valid while a snapshot is pinned */
@@ -57,7 +60,7 @@ extern _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
 void dpi_membarrier_start(void);  /* register the process for membarrier(2), once */
 void dpi_membarrier(void);        /* run a memory barrier on every thread */
-extern bool dpi_membarrier_works; /* false: membarrier(2) is missing, so calls fence */
+extern bool dpi_membarrier_works; /* false: no membarrier(2), so every call runs a fence */
 
 /* -- thread.c -- */
 
@@ -73,8 +76,9 @@ void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES]);
 const dpi_thread *dpi_threads(void);         /* the newest record, head of the list of records */
 dpi_thread *dpi_thread_enter(dp_error *err); /* give this thread a record; NULL: *err says why */
 
-/* Order a thread's store before its next load.  `barriers` is dpi_membarrier_works: if true,
- * writers run the barrier for all threads, and this costs no instruction. */
+/* Order a thread's store before its next load.  `barriers` is dpi_membarrier_works: if it is true,
+ * this function needs no instruction, because the thread that reads other threads' records runs a
+ * barrier on all threads. */
 static inline void dpi_thread_fence(bool barriers)
 {
     if (DPI_LIKELY(barriers)) {
@@ -105,14 +109,16 @@ static inline void dpi_thread_unpin(dpi_thread *t)
 }
 
 bool dpi_thread_pins(const dpi_snapshot *s); /* does any thread pin `s`? */
-/* True: no thread runs a kernel of `gen`, and none can start one.  That holds if no thread pins a
- * snapshot older than the detach of `gen`; with `close`, which closes `gen`, if no frame names
- * `gen`.  False: `who` (`bytes` bytes) names a call that prevents it. */
+/* Return true if no thread runs a kernel of `gen`, and none can start one.  Without `close`, this
+ * is true if no thread pins a snapshot older than the detach of `gen`.  With `close`, first close
+ * `gen`, so that no call can enter its kernels any more; then it is true if no frame names `gen`.
+ * False: `who` (`bytes` bytes) describes a call that may use `gen`. */
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
                          size_t bytes);
-/* Poll dpi_generation_idle() for at most `timeout_ms` (-1: without limit).  False: a call still
- * uses `gen`, and `who` names it.  close: close the generation after 50 ms, so that calls from
- * older snapshots fail with an error that names it when they reach it, instead of using it. */
+/* Poll dpi_generation_idle() for at most `timeout_ms` milliseconds (-1: without limit).  False: a
+ * call still uses `gen`, and `who` describes the call.  `close`: close `gen` after 50 ms, so that
+ * calls with an older snapshot fail, with an error that names the plugin, when they want to enter
+ * one of its kernels. */
 bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
                           char *who, size_t bytes);
 

@@ -13,12 +13,14 @@
 /* One load of the code of one plugin or unit. */
 typedef struct dpi_generation {
     atomic_uint refs;   /* references to this struct; they do not keep the code mapped */
-    atomic_int closed;  /* 1: no new frame may name it (I4) */
-    atomic_uint warned; /* DPI_WARNED_*: warnings already given for it */
-    /* Number of the first snapshot without it; UINT64_MAX: it is attached. */
+    atomic_int closed;  /* 1: calls must not enter its kernels any more (I4 in thread.h) */
+    atomic_uint warned; /* DPI_WARNED_*: warnings already given for its code */
+    /* number of the first snapshot without its kernels; UINT64_MAX: they are in use */
     atomic_uint_fast64_t gone_at;
-    uint64_t number;      /* grows with every load in the registry */
-    uint64_t load_number; /* orders kernels in a stack; a reload takes over the old one's */
+    uint64_t number; /* grows with every load in the registry */
+    /* Kernels with a higher load number are newer.  A reload keeps the number of the plugin that it
+     * replaces, so that the order of kernels does not change. */
+    uint64_t load_number;
     char plugin[DP_LIMIT_NAME_BYTES + 1];
     char version[64];
 } dpi_generation;
@@ -39,14 +41,17 @@ typedef struct dpi_kernel {
     uint32_t line;
     uint32_t order; /* position in its generation; a higher one is newer */
     uint16_t flags; /* DP_FLAG_* */
-    dp_key key;     /* key or alias it is registered for; Undefined: observes all keys */
-    /* source file; C type, or a formula's text.  Owned copies, as the plugin may be unmapped. */
+    dp_key key;     /* key or alias key of the registration; for an observer, Undefined: all keys */
+    /* `file`: the source file; `code`: letters of the C type, or the text of a formula.  Owned
+     * copies, because the plugin may be unmapped. */
     char *file, *code;
-    uint64_t dtypes;          /* bits of the dtypes its header knew; 0: all that the host knows */
-    _Atomic(void *) compiled; /* made of a formula by dpi_on_formula_end()'s caller; or NULL */
+    /* bits of the dtypes in the header with which the plugin was built; 0: all of this host's */
+    uint64_t dtypes;
+    _Atomic(void *) compiled;     /* a formula's compiled form, made by autograd; NULL: none yet */
     const struct dp_op *observes; /* observer: the only operator it observes; NULL: all */
 } dpi_kernel;
-/* `fn` releases what dpi_kernel.compiled points to.  Called once, before a formula is compiled. */
+/* Set the function that releases the memory of dpi_kernel.compiled.  The folder autograd calls this
+ * once, before it compiles a formula. */
 void dpi_on_formula_end(void (*fn)(void *compiled));
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k);
 dpi_kernel *dpi_kernel_unref(dpi_kernel *k);
@@ -75,7 +80,7 @@ struct dp_op {
 typedef struct dp_op dpi_truth;
 
 /* Fallback kernels: at most one for each runtime key, and at most one for each functionality.  The
- * latter serves the backends that have no fallback of their own. */
+ * fallback of a functionality serves all backends without a fallback of their own. */
 typedef struct dpi_fallbacks {
     dpi_kernel *kernel[DPI_SLOTS_MAX]; /* by slot of the runtime key */
     dpi_kernel *of_all[DPI_RANKS];     /* by rank of the functionality, for all its backends */
@@ -100,7 +105,7 @@ typedef struct dpi_reg {
     uint8_t kind; /* DPI_REG_* */
     dp_key key;
     uint32_t line, order;
-    uint32_t op;                     /* DEF, IMPL, OBSERVER of one operator: its id */
+    uint32_t op;                     /* DEF, IMPL, OBSERVER of one operator: the operator's id */
     dpi_generation *gen;             /* the unit's; borrowed */
     dp_schema *schema;               /* DEF: holds a reference */
     char *tags, *file;               /* owned */

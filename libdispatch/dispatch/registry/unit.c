@@ -1,6 +1,6 @@
-/* unit.c -- turns a plugin's blocks into checked registrations, which can be added and removed.
+/* unit.c -- turns a plugin's blocks (dp_block) into checked registrations (dpi_reg).
  *
- * Over 500 lines: one function for each kind of record. */
+ * Over 500 lines: one function for each kind of block. */
 #include "base/kind.h"
 #include "change.h"
 #include "tensor/object.h"
@@ -40,7 +40,7 @@ void dpi_unit_free(dp_unit *u)
     dp_free(u);
 }
 
-/* Return the bits of the dtypes that the code of `b` knows; 0: it knows all of the host's. */
+/* Return the bits of the dtypes that the code of `b` knows; 0: all dtypes of this host. */
 static uint64_t dtypes_of(const dp_block *b)
 {
     return b->dtypes != 0 && (DP_DTYPES_KNOWN & ~b->dtypes) ? b->dtypes : 0;
@@ -126,7 +126,7 @@ static dpi_reg *reg_add(dp_unit *u, uint8_t kind, const dp_block *b, dp_error *e
     return r;
 }
 
-/* Check that "also_written:NAME" names an argument: the host would ignore a misspelled name. */
+/* Check that "also_written:NAME" names an argument: a misspelled name would have no effect. */
 static int check_tags(const dp_block *b, const dp_item *item, const dp_schema *s, dp_error *err)
 {
     static const char tag[] = "also_written:";
@@ -176,7 +176,8 @@ static int reg_def(dpi_change *c, dp_unit *u, const dp_block *b, const dp_item *
     return dpi_op_intern(c, r->schema->name, &r->op, err);
 }
 
-/* A block without a key (DP_LIBRARY) or for Undefined registers catch-all kernels. */
+/* Set *key to the key of the kernels in `b`.  Without a key (DP_LIBRARY) or for Undefined, they are
+ * for CompositeImplicitAutograd, like the catch-all kernels of PyTorch. */
 static int impl_key(const dp_block *b, dp_key *key, dp_error *err)
 {
     *key = DP_KEY(DP_ALIAS_CompositeImplicitAutograd);
@@ -198,14 +199,16 @@ static int impl_op(dpi_change *c, const dp_block *b, const dp_item *item, uint32
     return rc;
 }
 
-/* Return the macro that set `flag`: `block`, which sets it for all items of `b`, or `name`. */
+/* Return the name of the macro that set `flag`: `block` if the flag is set for all items of `b`,
+ * else `name`. */
 static const char *flag_origin(const dp_block *b, uint16_t flag, const char *name,
                                const char *block)
 {
     return b->flags & flag ? block : name;
 }
 
-/* Refuse DP_FLAG_GRAD unless `key` is a layer's: no kernel follows a backend's that is skipped. */
+/* Refuse DP_FLAG_GRAD unless `key` is a layer's: if calls passed over a backend's kernel, no kernel
+ * would be left to run. */
 static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char *name,
                       dp_error *err)
 {
@@ -239,7 +242,7 @@ static int check_meta(const dp_block *b, dp_key key, uint16_t *flags, const char
     return fail_at(err, DP_EPLUGIN, b, "kernel", name, why);
 }
 
-/* Only formulas are for key AutogradFormula, and formulas only for that key. */
+/* Check that formulas are registered for key AutogradFormula, and that other kernels are not. */
 static int check_formula(const dp_block *b, const dp_item *item, dp_key key, dp_error *err)
 {
     bool formula = item->kind == DP_ITEM_FORMULA;
@@ -402,8 +405,8 @@ static int reg_observer(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     return rc;
 }
 
-/* Name the backend now, so that the unit's other blocks can use its keys.  dpi_unit_free() ends the
- * backend, after the last call of its kernels. */
+/* Register the backend's name now, so that the unit's other blocks can use its keys.
+ * dpi_unit_free() ends the backend, after the last call of its kernels. */
 static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
 {
     dpi_reg *r = reg_add(u, DPI_REG_BACKEND, b, err);
@@ -424,7 +427,8 @@ static int reg_backend(dp_unit *u, const dp_block *b, const dp_unit *replace, dp
     return dpi_backend_install(b->ns, u->gen->plugin, r->device, &r->bit, err);
 }
 
-/* Name the kind of wrapper tensors now, as for a backend.  dpi_unit_free() ends it. */
+/* Register the name of the kind of wrapper tensors now, as reg_backend() does for a backend.
+ * dpi_unit_free() ends the kind. */
 static int reg_kind(dp_unit *u, const dp_block *b, const dp_unit *replace, dp_error *err)
 {
     dpi_reg *r = reg_add(u, DPI_REG_KIND, b, err);
