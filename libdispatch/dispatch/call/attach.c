@@ -3,12 +3,13 @@
  * A tensor points to a list of entries.  An entry is a key and a value that was copied with
  * dp_value_copy().  It has no pointer into a plugin, so it may outlive the plugin that attached it.
  *
- * An entry may hold tensors, but no tensor may hold itself, not even through others: it would never
- * be freed.  So each tensor with entries has a level: 1 + the highest level of the tensors that its
- * entries hold.  The level of a tensor is fixed as soon as an entry of another tensor holds it, so
- * levels decrease along every chain of references.  An entry that holds a view also holds its root;
- * one that holds a wrapper, its parts; one that holds an object, the object's tensors.  The levels
- * of all these are fixed, too. */
+ * An entry may refer to tensors, but a tensor must not refer to itself, not even through other
+ * tensors: it would never be freed.  So each tensor with entries has a level: 1 + the highest level
+ * of the tensors to which its entries refer.  As soon as an entry refers to a tensor, the level of
+ * that tensor is fixed: it must not grow any more.  So levels decrease along every chain of
+ * references.  An entry with a view refers also to the view's root, an entry with a wrapper to the
+ * wrapper's parts, and an entry with an object to the object's tensors.  The levels of all these
+ * tensors are fixed, too. */
 #include "enter.h"
 #include "values.h"
 #include "tensor/object.h"
@@ -24,11 +25,11 @@ typedef struct entry {
 } entry;
 
 /* The attachments of one tensor.  Made when the tensor gets its first entry, or when an entry of
- * another tensor first holds it; freed with the tensor. */
+ * another tensor first refers to it; freed with the tensor. */
 typedef struct attached {
     entry *first;
     uint32_t n, level;
-    bool level_fixed; /* an entry of another tensor holds this one */
+    bool level_fixed; /* an entry of another tensor refers to this tensor */
     struct attached *next_dead;
 } attached;
 
@@ -125,7 +126,7 @@ static bool for_each_tensor(const dp_value *v, bool (*fn)(dp_tensor *t, void *us
 }
 
 typedef struct level_scan {
-    const dp_tensor *target; /* the tensor that the value is for */
+    const dp_tensor *target; /* the tensor to which the value is to be attached */
     uint32_t level;          /* 1 + highest level of the tensors in the value */
 } level_scan;
 
@@ -139,8 +140,8 @@ static bool scan_level(dp_tensor *t, void *user)
     return t != l->target;
 }
 
-/* Make the attachments of `t` if there are none.  If a later allocation fails, they stay, empty,
- * until `t` ends. */
+/* Make the attachments of `t` if there are none.  If a later allocation fails, the empty struct is
+ * freed with `t`. */
 static bool ensure_attached(dp_tensor *t, void *user)
 {
     (void)user;

@@ -2,9 +2,9 @@
  *
  * Overloads are tried in the order of definition, in two passes: first with exact kinds only, then
  * with numbers accepted for tensors and 0-dim tensors for numbers (python_arg_parser.cpp).  If only
- * one overload takes this number of arguments with these names, the first pass is skipped.  A try
- * formats no error message.  If no overload fits, the most likely one is tried again to describe
- * the error. */
+ * one overload takes this number of arguments with these names, the first pass is skipped.  No
+ * error message is formatted in these passes.  If no overload fits, the most likely overload is
+ * tried again to describe the error. */
 #include "bind.h"
 #include "coerce.h"
 #include "ctx.h"
@@ -305,9 +305,9 @@ static int fail_fit(const dpi_request *rq, const char *name, const dpi_entry **l
     return rc;
 }
 
-/* Fail if a keyword argument is a string that names no dtype, layout, memory format or device,
- * while all overloads in list [n > 0] take such a name for it, all of one kind.  0: there is no
- * such argument.  check_names() must have passed for all of `list`. */
+/* Fail if a keyword argument is a string that all `n` overloads in `list` take for the name of a
+ * dtype (or all for that of a layout, memory format or device), but no dtype has that name.  0:
+ * there is no such argument.  check_names() must have passed for all of `list`, and n > 0. */
 static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t n)
 {
     for (size_t k = 0; k < rq->n_kwargs; k++) {
@@ -336,8 +336,8 @@ static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t
     return 0;
 }
 
-/* Write to `out` the overloads in list [n] that take this number of arguments with these names.  If
- * there is just one, the kinds of the values need not decide.  Return their number. */
+/* Write to `out` the overloads in list [n] that take this number of arguments with these names, and
+ * return the number of these overloads. */
 static size_t filter_by_names(dpi_request *rq, const dpi_entry *const *list, size_t n,
                               const dpi_entry **out)
 {
@@ -352,7 +352,8 @@ static size_t filter_by_names(dpi_request *rq, const dpi_entry *const *list, siz
 
 static int choose(const dpi_request *rq, const dpi_entry *const *list, size_t n, dp_bound *out)
 {
-    /* The loose pass also accepts what fits strictly, so a single overload needs only that pass. */
+    /* The loose pass accepts all that the first pass accepts, so one overload needs only the loose
+     * pass. */
     for (int loose = rq->single_overload; loose < 2; loose++)
         for (size_t i = 0; i < n; i++) {
             int rc = fit_schema(rq, list[i], loose != 0, NULL, out);

@@ -8,13 +8,13 @@
 
 /* -- returns that are written arguments, e.g. the return of add_ -- */
 
-/* A kernel leaves such a return None, and the host sets it for the outermost call, and for calls
- * by dpi_call_for_all().  For other callers, such as layers, it stays None: they have the
- * argument anyway. */
+/* A kernel leaves such a return None.  For the outermost call, and for calls by dpi_call_for_all(),
+ * the dispatcher then sets the return to the argument.  For other callers, such as autograd kernels
+ * that redispatch, the return stays None: these callers have the argument anyway. */
 
-/* Move the returns of an unboxed kernel to their positions in the schema.  Its C type has no
- * slots for returns that are written arguments, so the kernel has set the first s->n_given
- * elements of `rets`, since its C type has no slots for returns that are written arguments. */
+/* Move the returns of an unboxed kernel to their positions in the schema.  The kernel has set the
+ * first s->n_given elements of `rets`, because its C type has no parameters for returns that are
+ * written arguments. */
 static void spread_returns(const dp_schema *s, dp_value *rets)
 {
     uint32_t given = s->n_given;
@@ -90,7 +90,7 @@ static int check_returns(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, d
     return 0;
 }
 
-/* A running kernel's call, with what finish() needs after it. */
+/* The call of a kernel, with the data that finish() needs after the kernel. */
 typedef struct running_call {
     const dpi_entry *e;
     const dpi_kernel *k;
@@ -100,8 +100,8 @@ typedef struct running_call {
 } running_call;
 
 /* Clean up after a failed kernel: release its returns, restore the shapes of written arguments,
- * count up their versions if the kernel may have written (dpi_written_failed()), and record in
- * error.written which contents are unknown. */
+ * increase their versions if the kernel may have written (dpi_written_failed()), and record in
+ * error.written the arguments whose contents are unknown. */
 static DPI_COLD void clean_up_failed(dp_call *call, const running_call *r)
 {
     /* Release the returns first: they may be views of written arguments, whose resizing
@@ -168,8 +168,8 @@ static int finish_written(dp_call *call, const running_call *r)
     return rc;
 }
 
-/* Has the kernel, which succeeded, allocated no arena memory, and is the only return a tensor
- * that may be a view, of an operator that counts up no version? */
+/* The kernel has succeeded.  Has it allocated no arena memory, is the only return a tensor that may
+ * be a view, and does the operator increase no version? */
 static bool returned_view(const dp_call *call, const running_call *r)
 {
     const dpi_entry *e = r->e;
@@ -198,7 +198,7 @@ static inline __attribute__((always_inline)) int run_boxed(dp_call *call, const 
     return rc;
 }
 
-/* Run the kernel of an entry with `settles`. */
+/* Run kernel `k` of an entry whose `settles` is true: calls need steps before and after it. */
 static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry *e,
                                                   const dpi_kernel *k, bool outermost)
 {
@@ -228,8 +228,8 @@ static DPI_COLD int finish_plain(dp_call *call, const dpi_entry *e, const dpi_ke
                   rc);
 }
 
-/* `keys` is passed although the frame has it: loading 16 bytes that were just stored as 2 x 8 bytes
- * stalls the CPU. */
+/* `keys` is a parameter although the thread's frame has it, too: a load of 16 bytes that were just
+ * stored as 2 x 8 bytes stalls the CPU. */
 static inline __attribute__((always_inline)) int run_kernel(dp_ctx *ctx, const dpi_entry *e,
                                                             const dpi_kernel *k, dp_keyset keys,
                                                             const dp_value *args, dp_value *rets,
@@ -277,7 +277,7 @@ static inline void clear_returns(dp_value *rets, size_t n)
 }
 
 /* Return the index of the first of the n arguments that the schema does not allow, or n.  Set *keys
- * to the union of their key sets in the same loop. */
+ * to the union of the arguments' key sets in the same loop. */
 static inline __attribute__((always_inline)) size_t
 first_misfit(const dpi_entry *e, const dp_value *args, size_t n, dp_keyset *keys)
 {
@@ -423,7 +423,8 @@ static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const 
     if (rc < 0)
         return rc;
     const dpi_kernel *k = kernel_of(ctx, opened);
-    /* A call into another file, so that this is no load of 16 bytes, which would stall. */
+    /* dp_ctx_keys() is in another file, so the compiler cannot turn it into the slow load of 16
+     * bytes that run_kernel() avoids. */
     dp_keyset keys = dp_ctx_keys(ctx);
     return DPI_UNLIKELY(opened->flags & CALL_OBSERVED)
                ? run_observed(ctx, e, k, keys, args, rets, false, opened->flags & CALL_REDISPATCH)

@@ -1,4 +1,4 @@
-/* coerce.c -- fit one value to one type of a schema. */
+/* coerce.c -- fit one value to one type of a schema: check the value, and convert it. */
 #include "coerce.h"
 #include "ctx.h"
 #include "enums.h"
@@ -109,7 +109,8 @@ static int to_complex(dpi_fit_try *f, const dpi_type *type, const dp_value *v, d
     return out->u.doubles ? 0 : no_memory(f);
 }
 
-/* bool, str, Generator, Any and others: accept a value of that type unchanged. */
+/* Accept only values of the type itself, unchanged.  This is for bool, str, Generator and
+ * others. */
 static int to_same(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
     (void)f;
@@ -117,7 +118,7 @@ static int to_same(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_v
     return dpi_type_fits(type, v) ? 0 : DP_ETYPE;
 }
 
-/* -- enums: given by name, or as the number -- */
+/* -- enums (dtypes, devices, ...), given by name or by number -- */
 
 static int to_enum(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)
 {
@@ -194,7 +195,7 @@ static int to_optional(dpi_fit_try *f, const dpi_type *type, const dp_value *v, 
     return v->tag == DP_TAG_NONE ? 0 : dpi_coerce(f, type->elem, v, out);
 }
 
-/* A type that is not listed accepts values of that type unchanged. */
+/* The function for each kind of type.  Kinds that are not listed use to_same(). */
 static const coercion coercions[DPI_TYPE_FUTURE + 1] = {
     [DPI_TYPE_TENSOR] = to_tensor,      [DPI_TYPE_INT] = to_int,
     [DPI_TYPE_SYMINT] = to_int,         [DPI_TYPE_FLOAT] = to_float,
@@ -224,6 +225,6 @@ int dpi_coerce(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value
     int rc = fn(f, type, v, out);
 
     if (rc == DP_ETYPE && f->err != NULL && f->actual[0] == '\0')
-        dpi_describe(v, f->actual, sizeof(f->actual)); /* set once, by the innermost call */
+        dpi_describe(v, f->actual, sizeof(f->actual)); /* the item in a list sets it first */
     return rc;
 }

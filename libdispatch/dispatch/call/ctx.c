@@ -36,8 +36,8 @@ int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err)
     return 0;
 }
 
-/* Add the counters of `ctx` to the registry's.  Call with ctx_lock held.  Without memory the counts
- * are lost: they are only statistics. */
+/* Add the counters of `ctx` to the registry's.  Call with ctx_lock held.  If there is no memory,
+ * the counts are lost, which is no error, because they are only statistics. */
 static void counts_merge(dp_registry *reg, const dp_ctx *ctx)
 {
     if (ctx->n_counts > reg->n_counts_gone) {
@@ -111,7 +111,7 @@ static void clear_label(dp_ctx *ctx)
 
 void dp_ctx_reset(dp_ctx *ctx)
 {
-    dp_generator_leave(ctx); /* a kernel may have left it locked */
+    dp_generator_leave(ctx); /* a kernel may have left its generator locked */
     ctx->generators = NULL;
     ctx->waits = NULL;
     ctx->streams = NULL;
@@ -251,12 +251,12 @@ int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id)
     dp_free(ctx->counts);
     ctx->counts = p;
     ctx->n_counts = n;
-    memset(ctx->cached_calls, 0, sizeof(ctx->cached_calls)); /* they point to the old counters */
+    memset(ctx->cached_calls, 0, sizeof(ctx->cached_calls)); /* these point to freed counters */
     pthread_mutex_unlock(&ctx->reg->ctx_lock);
     return 0;
 }
 
-/* Return the sum of the counters of operators [from, to). */
+/* Return the sum of the counters of the operators whose id is from `from` to `to` - 1. */
 static uint64_t sum_counters(dp_registry *reg, uint32_t from, uint32_t to)
 {
     uint64_t sum = 0;

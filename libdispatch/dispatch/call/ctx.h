@@ -7,17 +7,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A typed call that was resolved before.  `unskipped`, `kernel` and `unboxed` depend on the
- * first three fields only, and a change of the registry makes a snapshot with another number, so
- * older elements no longer match and need not be cleared. 64 bytes, so that indexing is a
- * shift.  Each operator may use two elements of dp_ctx.cached_calls: the one of its own id, and
- * that of the neighbouring id (id ^ 1). */
+/* A typed call (a call with C types, typed.h) whose kernel was found before.  `unskipped`, `kernel`
+ * and `unboxed` depend on the first three fields only, and a change of the registry makes a
+ * snapshot with another number, so older elements no longer match and need not be cleared.  The
+ * struct has 64 bytes, so that indexing is a shift.  Each operator may use two elements of
+ * dp_ctx.cached_calls: the element of its own id, and that of the neighbouring id (id ^ 1). */
 enum { DPI_CACHED_CALLS = 8 }; /* elements of dp_ctx.cached_calls; even */
 typedef struct dpi_cached_call {
     uint64_t snapshot; /* number of the snapshot; 0: empty element */
     uint64_t op_and_code;
     dp_keyset keys; /* key set of the call after the state was applied */
-    /* functionalities of `keys` without the skip bit and those that fall through (resolve()) */
+    /* functionalities of `keys` after resolve(): without DPI_GRAD_BIT and those that fall
+     * through */
     uint64_t unskipped;
     const dpi_kernel *kernel;    /* valid while a snapshot of that number is pinned */
     dp_any_fn unboxed;           /* unboxed function of `kernel`; NULL: box the call */
@@ -30,7 +31,7 @@ struct dp_ctx {
     uint64_t registry;
     dpi_thread *thread; /* the thread that pinned the snapshot; NULL: none is pinned */
     dpi_state *state;   /* current state: &states[n] while n guards are open */
-    bool guarded;       /* a guard that is open was entered outside of a call */
+    bool guarded;       /* an open guard (dp_guard_enter()) was entered outside of a call */
     bool watched; /* calls are traced or timed, or state->mode->fallback is not DP_FALLBACK_ALLOW */
     unsigned no_fast_path; /* 1: watched, guarded, or membarrier is missing */
     bool outdated;         /* a call met a plugin that was unloaded after the snapshot was pinned */
@@ -52,7 +53,7 @@ struct dp_ctx {
     uint32_t refused;     /* depth of the call whose kernel used dp_refuse(); 0: none */
     char label[32];
     struct dpi_trace *trace;
-    dp_tensor **owned; /* tensors that the request owns: wrapped numbers */
+    dp_tensor **owned; /* tensors to release at the end: numbers that were made tensors */
     uint32_t n_owned, cap_owned;
     dpi_cached_call cached_calls[DPI_CACHED_CALLS];
     dp_mode mode;    /* mode outside of guards */
@@ -65,8 +66,8 @@ struct dp_ctx {
     dp_streams *own_streams;
     uint32_t streams_id;     /* dpi_streams_id(streams) */
     uint64_t session;        /* result of dp_session_id() */
-    dp_generator *generator; /* counted; locked by the running kernel; NULL: none */
-    const dp_waits *waits;   /* borrowed listener; NULL: none */
+    dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
+    const dp_waits *waits;   /* told about waits for a generator; borrowed; NULL: none */
     void *waits_arg;
     char **warnings; /* texts for the answer; dp_malloc() */
     uint32_t n_warnings, cap_warnings;
@@ -74,7 +75,7 @@ struct dp_ctx {
     dpi_state states[DP_LIMIT_GUARDS + 1];
 };
 
-/* Is fake mode on?  In fake mode all new tensors are fakes. */
+/* Is fake mode on?  In fake mode all new tensors are fakes, like PyTorch's FakeTensor. */
 static inline bool dpi_ctx_fake(const dp_ctx *ctx)
 {
     return (ctx->state->include.functionality & DPI_BIT(Fake)) != 0;
@@ -97,9 +98,9 @@ static inline bool dpi_ctx_memoryless(const dp_ctx *ctx)
            (n > 0 && dpi_keys_memoryless(dpi_frame_keys(&ctx->thread->frames[n - 1])));
 }
 
-/* Record that the running kernel may write bytes from now on: it has learned that its tensors have
- * memory, or the host is about to write for it.  A kernel with DP_FLAG_META for which this is not
- * recorded has written nothing.  Any thread. */
+/* Record that the running kernel may write bytes from now on: it has asked whether its tensors have
+ * memory, or a function of api.h is about to write for it.  A kernel with DP_FLAG_META for which
+ * this is not recorded has written nothing.  Any thread may call this function. */
 static inline void dpi_ctx_touch(const dp_ctx *ctx)
 {
     uint32_t n = ctx->thread ? atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) : 0;
@@ -132,9 +133,10 @@ static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
     return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
 }
 
-/* operator of the innermost call; NULL: no call */
+/* Return the operator of the innermost running call; NULL: no call runs. */
 const dp_op *dpi_ctx_running(const dp_ctx *ctx);
-const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx); /* kernel of that call; NULL: no call */
+/* Return the kernel of the innermost running call; NULL: no call runs. */
+const dpi_kernel *dpi_ctx_kernel(const dp_ctx *ctx);
 
 /* Make sure that a snapshot is pinned: keep the one that `ctx` has pinned (in a call, or after
  * dp_ctx_begin()), else pin the newest until dpi_ctx_unpin().  On success dpi_ctx_unpin() must
@@ -150,13 +152,13 @@ static inline void dpi_ctx_unpin(dp_ctx *ctx, bool begun)
         dp_ctx_end(ctx);
 }
 
-/* Enlarge `counts` to hold operator `op_id`.  Slow path.  DP_ERESOURCE. */
+/* Enlarge `counts`, so that it has an element for operator `op_id`.  DP_ERESOURCE: no memory. */
 int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id);
-/* Release `t` when the request ends.  Takes `t`. */
+/* Release `t` when the request ends.  On failure, `t` is released at once. */
 int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t);
 void dpi_warnings_clear(dp_ctx *ctx); /* in warn.c */
 
-/* Return the number of calls so far: of one operator, or of all operators. */
+/* Return the number of calls of one operator, or of all operators, until now. */
 uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id);
 uint64_t dpi_registry_calls(dp_registry *reg);
 

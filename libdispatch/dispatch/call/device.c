@@ -1,7 +1,7 @@
 /* device.c -- the functions of api.h on devices, streams and events.
  *
- * Each calls a function of base or tensor with the context's error and, if needed, its session's
- * current streams. */
+ * Each function calls a function of the folders base or tensor, with the context's error and, if
+ * needed, the current streams of the context's session. */
 #include "base/stream.h"
 #include "enter.h"
 
@@ -36,7 +36,8 @@ int dp_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *option
     return dpi_stream_new(ctx, device, options, out, &ctx->error);
 }
 
-/* *out: `s`, or if it is NULL the default stream of `device`.  *out is owned by the caller. */
+/* Set *out to `s`, or, if `s` is NULL, to the default stream of `device`.  The caller gets a
+ * reference to *out. */
 static int stream_or_default(dp_ctx *ctx, const dp_stream *s, dp_device device, dp_stream **out)
 {
     if (s == NULL)
@@ -64,8 +65,8 @@ int dp_stream_synchronize(dp_ctx *ctx, const dp_stream *s)
     return s != NULL ? dpi_stream_synchronize(s, &ctx->error) : 0;
 }
 
-/* Return the session's streams.  A context without a session makes its own, until it is reset.
- * NULL: no memory, the error is set. */
+/* Return the streams of the context's session.  For a context without a session, make streams that
+ * live until the context is reset.  NULL: no memory; the error is set. */
 static dp_streams *streams_of(dp_ctx *ctx)
 {
     if (ctx->streams != NULL)
@@ -200,7 +201,7 @@ int dp_empty_pinned(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, con
         return DP_EPLUGIN;
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, out))
         return DP_EPLUGIN;
-    if (dpi_ctx_memoryless(ctx)) /* without memory nothing is pinned */
+    if (dpi_ctx_memoryless(ctx)) /* the tensor has no memory that could be pinned */
         return dpi_empty(dtype, dpi_ctx_target(ctx, DP_DEVICE_CPU), ndim, sizes, DP_CONTIGUOUS, out,
                          &ctx->error);
     return dpi_empty_pinned(dtype, (dpi_target){.device = device, .account = ctx->account}, ndim,

@@ -2,7 +2,8 @@
  *
  * Boxed calls (call.c) and typed calls (typed.c) differ only in what they do between enter() and
  * leave().  enter() resolves the kernel and publishes a frame that names it; leave() removes the
- * frame.  Between the two the kernel's code cannot be unmapped (I3, I4 in ARCHITECTURE.md). */
+ * frame.  Between the two the kernel's code cannot be unmapped (I3 and I4 in thread.h).  Here, a
+ * layer is a key above all backends' keys, such as autograd or autocast. */
 #ifndef DPI_ENTER_H
 #define DPI_ENTER_H
 
@@ -50,9 +51,9 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v);
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
 DPI_COLD int dpi_fail_dangling(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
-/* `code`: DP_ECANCELLED, DP_EDEADLINE or DPI_THREAD_LEFT (becomes DP_EPLUGIN). */
+/* Fail because of `code`: DP_ECANCELLED, DP_EDEADLINE or DPI_THREAD_LEFT (becomes DP_EPLUGIN). */
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
-/* The running kernel asked for a loop over bytes, but its tensors have no memory. */
+/* Fail because the running kernel called dp_parallel_for(), but its tensors have no memory. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 /* Check a tensor before the running kernel changes its shape, its storage or the parts of a
  * wrapper.  DP_EPLUGIN: `t` is an argument that the schema does not mark as written. */
@@ -62,8 +63,8 @@ DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
 /* -- known.c -- */
 
-/* DP_ENOTIMPL: an argument has a dtype that the header did not have with which the plugin of `k`
- * was built. */
+/* Check that the plugin of `k` knows the dtypes of all arguments.  DP_ENOTIMPL: a dtype is newer
+ * than the header with which the plugin was built. */
 DPI_COLD int dpi_check_dtypes_known(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                                     const dp_value *args);
 
@@ -74,9 +75,9 @@ DPI_COLD void dpi_warn_resized(dp_ctx *ctx, const dpi_geometry *replaced, const 
 
 /* -- warn.c -- */
 
-/* Restore the floating-point environment `before`, which code of k's plugin has changed: its kernel
- * of `op` or, for DPI_WARNED_OBSERVER, its observer.  Warn once per kind and generation of the
- * plugin. */
+/* Restore the floating-point environment `before`, which code of k's plugin has changed: a kernel
+ * of `op` (`kind` is DPI_WARNED_KERNEL) or an observer (DPI_WARNED_OBSERVER).  Warn once for each
+ * kind and each load of the plugin. */
 DPI_COLD void dpi_fp_changed(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, unsigned kind,
                              dpi_fp before);
 
@@ -86,7 +87,8 @@ DPI_COLD void dpi_fp_changed(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
  * error of `ctx` is set. */
 DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, open_call *opened, const dpi_entry *e);
 DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const open_call *opened);
-/* Call the observers of a CALL_OBSERVED call: before its kernel, and after it. */
+/* A CALL_OBSERVED call.  dpi_observe_before() and dpi_observe_after() call its observers before and
+ * after the kernel; `states` has the pointer that each observer stores between the two. */
 typedef struct dpi_observed {
     dp_observation o;
     const dp_op *op;
@@ -108,13 +110,14 @@ DPI_COLD void dpi_state_restore(dp_ctx *ctx, dpi_state *to);
 /* -- wrapped.c -- */
 
 /* Finish resolve(), which returned `cell`, DPI_CELL_WARY or higher: an argument is a wrapper
- * tensor, the kernel may need bytes, or there is no kernel.  Clear the wrapper bit of *ks, resolve
- * again if it was set, and check that the kernel may run.  Return the kernel's index;
- * DPI_CELL_MISSING or DPI_CELL_AMBIGUOUS: the error of `ctx` is set. */
+ * tensor, the kernel may need bytes, or there is no kernel.  If the wrapper bit of *ks is set,
+ * clear it and call resolve() again.  Then check that the kernel may run.  Return the kernel's
+ * index; DPI_CELL_MISSING or DPI_CELL_AMBIGUOUS: the error of `ctx` is set. */
 DPI_COLD unsigned dpi_resolve_wrapped(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks,
                                       unsigned cell);
-/* DP_ENOTIMPL: `k`, a kernel of `e`, may need bytes, and a tensor of a call with key set `ks` has
- * none.  `wrapped`: an argument is a wrapper tensor. */
+/* Check that `k`, a kernel of `e`, may run in a call with key set `ks`.  `wrapped`: an argument is
+ * a wrapper tensor.  DP_ENOTIMPL: `k` may need the bytes of its tensors, but some tensor has
+ * none. */
 DPI_COLD int dpi_check_bytes(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
                              bool wrapped);
 
@@ -192,11 +195,12 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
     return dp_keyset_minus(dp_keyset_or(arguments, include), exclude);
 }
 
-/* Return the key set of a redispatch: the set `given` by the kernel, with the marks of `arguments`,
- * the key set of the call's arguments.  The marks are the skip bit (DPI_GRAD_BIT), unless it is
- * excluded, the wrapper bit, and backend Meta.  Meta is added if an argument is on device meta, and
- * also if an argument is a fake but the kernel redispatches below key Fake.  Then only Meta's
- * column of the table can be chosen, which has no kernel that needs bytes. */
+/* Return the key set of a redispatch: the set `given` by the kernel, with three marks that are
+ * taken from `arguments`, the key set of the call's arguments.  The marks are DPI_GRAD_BIT (an
+ * argument may need a gradient, and `exclude` does not exclude the bit), the wrapper bit (an
+ * argument is a wrapper tensor), and backend Meta.  Meta is added if an argument is on device meta,
+ * and also if an argument is a fake and the kernel redispatches below key Fake.  A call with backend
+ * Meta uses the table column of Meta, in which no kernel needs bytes. */
 static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
     uint64_t grad = arguments.functionality & ~exclude.functionality & DPI_GRAD_BIT;
@@ -213,13 +217,14 @@ static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keys
 /* Find the kernel for the highest key of *ks.  Return its index in e->kernels, with DPI_CELL_WARY
  * if the kernel may need bytes, or DPI_CELL_MISSING or DPI_CELL_AMBIGUOUS.
  *
- * Remove from *ks the skip bit and the functionalities that fall through.  A layer with
- * DP_FLAG_GRAD is passed over without the skip bit.  It is removed only if it is above the kernel:
- * below, the kernel may redispatch to it with other tensors.  A backend that was registered after
+ * Remove DPI_GRAD_BIT and the functionalities that fall through from *ks.  If DPI_GRAD_BIT was not
+ * set, no argument may need a gradient, so keys whose kernel has DP_FLAG_GRAD are passed over, too.
+ * Such a key is removed from *ks only if it is higher than the kernel's key.  A lower one remains,
+ * because the kernel may redispatch to it with other tensors.  A backend that was registered after
  * `e` was built has no kernel. */
 static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 {
-    /* no backend: the column of bit 0 */
+    /* A key set without a backend uses the column of bit 0. */
     unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column;
 
     if (DPI_UNLIKELY(column >= e->n_columns))
@@ -423,7 +428,7 @@ static inline __attribute__((always_inline)) void leave_short(dp_ctx *ctx, dpi_t
     dpi_thread_unpin(th);
 }
 
-/* Is no call open in this context?  A program may have pinned a snapshot. */
+/* Is no call open in this context?  A snapshot may still be pinned, by dp_ctx_begin(). */
 static inline bool is_top(const dp_ctx *ctx)
 {
     return ctx->thread == NULL ||

@@ -64,7 +64,8 @@ DPI_COLD int dpi_fail_argument(dp_ctx *ctx, const dpi_entry *e, size_t i, const 
     return dpi_fail_op(ctx, DP_ETYPE, e->op, DP_KEY_Undefined, text);
 }
 
-/* Append why a call has no key.  `ks`: its key set, with the backends of its arguments. */
+/* Append the reason why no key is left for a call.  `ks`: its key set, with the backends of its
+ * arguments. */
 static void describe_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
 {
     char set[400];
@@ -81,9 +82,9 @@ static void describe_no_key(const dp_ctx *ctx, dp_keyset ks, dpi_text *t)
                         dp_keyset_print(exclude, set, sizeof(set)));
 }
 
-/* Append why no kernel of `e` serves `key`, if the reason is known: `key` is of a kind of
- * wrapper tensors whose plugin was unloaded, or `key` is the dense key of a backend with memory,
- * which could run the CPU's kernel if it had dp_fallback_cpu as fallback. */
+/* Append the reason why no kernel of `e` serves `key`, if it is one of two: the plugin of a kind of
+ * wrapper tensors was unloaded, or a backend with its own memory has no fallback to the CPU kernel
+ * (dp_fallback_cpu). */
 static void describe_reason(dpi_text *t, const dpi_entry *e, dp_key key)
 {
     int b = dp_key_backend(key);
@@ -269,7 +270,7 @@ DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx)
                              "have no memory");
 }
 
-/* Like fail_running(), also for a loop that an embedder started outside of any kernel. */
+/* Do the same as fail_running(), also for a loop that was started outside of any kernel. */
 static int fail_loop(dp_ctx *ctx, const char *what)
 {
     bool running = ctx->thread != NULL && atomic_load(&ctx->thread->depth) > 0;

@@ -56,7 +56,7 @@ static void set_target(fallback *f, dp_device device)
     f->has_target = true;
 }
 
-/* *out: the bytes of the storage of `t`, as a 1-dim tensor. */
+/* Set *out to a 1-dim tensor of the bytes of the storage of `t`. */
 static int bytes_of(fallback *f, const dp_tensor *t, dp_tensor **out)
 {
     int64_t n = (int64_t)dp_tensor_storage_bytes(t), stride = 1;
@@ -76,8 +76,8 @@ static int pair_new(fallback *f, const dp_tensor *t, storage_pair *pair)
     return rc < 0 ? rc : dp_copy(f->ctx, pair->cpu, pair->device);
 }
 
-/* *out: a tensor with the geometry and the Conjugate and Negative bits of `t`, on the storage of
- * `bytes`. */
+/* Set *out to a tensor on the storage of `bytes`, with the geometry and the Conjugate and Negative
+ * bits of `t`. */
 static int view_like(fallback *f, const dp_tensor *bytes, const dp_tensor *t, dp_tensor **out)
 {
     const dpi_geometry *g = dpi_geometry_of(t);
@@ -109,7 +109,7 @@ static int twin_new(fallback *f, dp_tensor *t, twin *w)
     return 0;
 }
 
-/* Replace *t by its twin, borrowed, if *t is on a device. */
+/* If *t is on a device, replace *t by its twin, without a new reference. */
 static int tensor_to_cpu(fallback *f, dp_tensor **t, bool written)
 {
     twin *w = NULL;
@@ -232,8 +232,8 @@ static bool same_geometry(const dpi_geometry *a, const dpi_geometry *b)
     return a->offset == b->offset && dpi_same_sizes(a, b) && dpi_same_strides(a, b);
 }
 
-/* *out: a tensor on the storage that the argument of `w` must get, because the kernel gave its twin
- * another storage: that of another argument, or a new one. */
+/* Set *out to a tensor on the storage that the argument of `w` must get, because the kernel gave
+ * its twin another storage: that of another argument's twin, or a new one. */
 static int new_source(fallback *f, const twin *w, dp_tensor **out)
 {
     const storage_pair *pair = pair_of(f, w->cpu);
@@ -280,8 +280,8 @@ static int elements_to_device(fallback *f, const twin *w)
                : dp_copy(f->ctx, w->device, w->cpu);
 }
 
-/* *out: a copy of `t` and its whole storage on the target device, for a tensor whose elements share
- * memory. */
+/* Set *out to a copy of `t` and its whole storage on the target device.  This is for a tensor whose
+ * elements share memory. */
 static int storage_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
 {
     int64_t n = (int64_t)dp_tensor_storage_bytes(t);

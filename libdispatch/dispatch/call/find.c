@@ -48,8 +48,8 @@ static int fail_overload(const dpi_snapshot *s, const char *name, size_t base, d
     return rc;
 }
 
-/* List the names to compare an unknown name with.  `whole`: full names, because the unknown name
- * has an overload; otherwise each base name once. */
+/* List the names with which an unknown name is compared: full names if `whole` is true, because the
+ * unknown name has an overload; otherwise each base name once. */
 static const char **list_names(const dpi_snapshot *s, bool whole, dpi_answer *a, size_t *n)
 {
     const char **names = dpi_answer_alloc(a, s->n_entries, sizeof(*names));

@@ -1,4 +1,4 @@
-/* find.h -- operators by name in a snapshot. */
+/* find.h -- finds operators by name in a snapshot of the registry. */
 #ifndef DPI_FIND_H
 #define DPI_FIND_H
 
@@ -13,7 +13,8 @@ size_t dpi_overloads(const dpi_snapshot *s, const char *base, size_t n, const dp
 /* Fail with DP_ENOTFOUND for a name that is not in the snapshot; the error lists its overloads or
  * the nearest names. */
 int dpi_no_operator(const dpi_snapshot *s, const char *name, dp_error *err);
-/* Fail a call of operator NULL.  If dp_op_find() returned that NULL, its error stays. */
+/* Fail a call whose operator is NULL.  If the context has an error, as after a failed dp_op_find(),
+ * keep that error. */
 int dpi_fail_no_op(dp_ctx *ctx);
 
 #pragma GCC visibility pop

@@ -1,8 +1,8 @@
 /* generator.c -- random numbers for kernels, from the generator that the context has locked.
  *
  * A context locks at most one generator, so two kernels never wait for each other.  The context
- * remembers the generator, so a kernel that forgets to leave it keeps it locked only until the
- * request ends. */
+ * remembers the generator: if a kernel forgets dp_generator_leave(), the end of the request unlocks
+ * the generator. */
 #include "base/generator.h"
 #include "ctx.h"
 
@@ -14,7 +14,8 @@ static int wrong_device(dp_ctx *ctx, const dp_generator *g, dp_device device)
                         dp_device_name(device, want), dp_device_name(dp_generator_device(g), got));
 }
 
-/* *out: `g`, or if it is NULL the default generator of `device`; counted. */
+/* Set *out to `g`, or, if `g` is NULL, to the default generator of `device`.  The caller gets a
+ * reference to *out. */
 static int choose(dp_ctx *ctx, dp_generator *g, dp_device device, dp_generator **out)
 {
     dp_generators *all = ctx->generators != NULL ? ctx->generators : ctx->reg->generators;

@@ -1,6 +1,7 @@
 /* host_tensor.c -- the tensor functions of api.h.
  *
- * Each calls its counterpart in libdispatch/tensor with the context's error, memory and threads. */
+ * Each function calls the function of the same purpose in libdispatch/tensor, with the context's
+ * error, memory and threads. */
 #include "base/kind.h"
 #include "enter.h"
 #include "viewed.h"
@@ -190,8 +191,8 @@ int dp_set_storage(dp_ctx *ctx, dp_tensor *t, const dp_tensor *source, int64_t s
                            &ctx->error);
 }
 
-/* DP_EPLUGIN: the running kernel's plugin makes a wrapper of w's kind, but another plugin has
- * declared that kind. */
+/* Check that the plugin of the running kernel may make wrappers of w's kind.  DP_EPLUGIN: another
+ * plugin has declared that kind. */
 static int check_maker(dp_ctx *ctx, const dp_wrapper *w)
 {
     const dpi_kernel *k = dpi_ctx_kernel(ctx);

@@ -208,7 +208,7 @@ static int read_argument(const c_argument *a, const char **c, va_list *ap, dp_va
     return read_plain(a, start, letter, ap, v);
 }
 
-/* Store return `v` in the caller's slot.  `letter` as in plugin.h. */
+/* Store return `v` in *slot, which has the C type of `letter` (plugin.h). */
 static void store_return(char letter, dp_value *v, void *slot)
 {
     switch (letter) {
@@ -229,7 +229,8 @@ static void store_return(char letter, dp_value *v, void *slot)
     }
 }
 
-/* Read the arguments that the code names; use the schema's defaults for the others. */
+/* Read the arguments for which *c has letters; use the schema's defaults for the other
+ * arguments. */
 static int invoke_arguments(dp_ctx *ctx, const dpi_entry *e, const char **c, va_list *ap,
                             dp_value *args)
 {

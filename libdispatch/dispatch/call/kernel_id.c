@@ -10,7 +10,8 @@ static bool is_layer(dp_key k, dpi_cell c)
                                c.provenance == DPI_P_FALLBACK);
 }
 
-/* Return dp_bound_kernel() of a call with these keys, which include the state. */
+/* Return the result of dp_bound_kernel() for a call with key set `keys`, to which include and
+ * exclude were applied. */
 static uint64_t number_kernels(const dpi_entry *e, dp_keyset keys)
 {
     const dp_keyset none = {0, 0};

@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Apply the state to the keys of the arguments, and remove the functionalities that fall through.
- * The highest key left is the key of the call.  Used by explain and dp_bound_kernel(). */
+/* Apply the dispatcher state (`include`, `exclude`) to the key set of the arguments, and remove the
+ * functionalities that fall through.  The highest key that is left is the key of the call. */
 dp_keyset dpi_call_keys(const dpi_entry *e, dp_keyset arguments, dp_keyset include,
                         dp_keyset exclude);
 dp_keyset dpi_argument_keys(const dpi_entry *e, const dp_value *args);

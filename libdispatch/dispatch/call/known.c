@@ -11,8 +11,8 @@ static bool knows(const dpi_kernel *k, int64_t dtype)
     return dtype < 0 || (dtype < 64 && k->dtypes >> dtype & 1);
 }
 
-/* Return a dtype in `v` that `k` does not know: of a tensor, a ScalarType number, or an item of a
- * list.  DP_DTYPE_NONE: there is none. */
+/* Return a dtype in `v` that `k` does not know: the dtype of a tensor, a ScalarType argument, or
+ * one in a list of these.  DP_DTYPE_NONE: there is none. */
 static dp_dtype unknown_in(const dpi_kernel *k, uint8_t kind, const dp_value *v)
 {
     dp_dtype found = DP_DTYPE_NONE;

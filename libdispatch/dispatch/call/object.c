@@ -1,6 +1,6 @@
 /* object.c -- the functions of api.h on objects of plugins.
  *
- * Each calls a function of the tensor room with the context's account and error. */
+ * Each function calls a function of libdispatch/tensor with the context's account and error. */
 #include "ctx.h"
 #include "tensor/object.h"
 

@@ -92,9 +92,9 @@ int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t)
     return dpi_fail_op(ctx, DP_EPLUGIN, e->op, DP_KEY_Undefined, text);
 }
 
-/* DP_EPLUGIN: `t`, which the kernel is about to resize as an output, is an argument that the
- * operator does not write.  If `t` is no argument, the kernel made it itself: then the operator
- * must write at least one argument. */
+/* Check that the kernel may resize `t` as an output.  DP_EPLUGIN: `t` is an argument that the
+ * operator does not write.  If `t` is no argument, the kernel made `t` itself; this is an error,
+ * too, if the operator writes no argument at all. */
 static int check_is_output(dp_ctx *ctx, const dpi_entry *e, const dp_tensor *t)
 {
     const char *name = read_only_argument(ctx, e, t);

@@ -1,7 +1,7 @@
 /* pin.c -- how a context pins a snapshot over several calls, and rare cases of pinning. */
 #include "enter.h"
 
-/* Use the snapshot that another context of this thread has pinned.  That happens in a hook or an
+/* Use the snapshot that another context of this thread has pinned, as happens in a hook or an
  * observer.  DP_ERUNTIME: the snapshot belongs to another registry. */
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
 {
@@ -15,8 +15,8 @@ DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
     return 0;
 }
 
-/* Publish the label of the request.  It stays until this thread pins for another request: readers
- * ignore it while no snapshot is pinned. */
+/* Publish the label of the request in the thread's record.  The label stays until this thread pins
+ * a snapshot for another request: readers ignore the label while no snapshot is pinned. */
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
 {
     uint64_t words[4];

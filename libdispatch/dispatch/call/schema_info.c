@@ -1,4 +1,4 @@
-/* schema_info.c -- access to schemas, for kernels that serve operators they do not know. */
+/* schema_info.c -- access to schemas, for kernels that serve any operator, such as fallbacks. */
 #include "enter.h"
 
 /* Copy `source` to `out`.  The first member of `out` is the size of the caller's struct, which may

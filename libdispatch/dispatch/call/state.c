@@ -18,16 +18,16 @@ void dpi_ctx_watch(dp_ctx *ctx)
     ctx->no_fast_path = ctx->watched || ctx->guarded || !dpi_membarrier_works;
 }
 
-/* -- the skip bit -- */
+/* -- the skip bit: DPI_GRAD_BIT of a key set, which says that a gradient may be needed -- */
 
-/* Remove the skip bit: key sets that callers give must not have it. */
+/* Remove DPI_GRAD_BIT, which has no meaning in key sets that callers give. */
 static dp_keyset without_skip_bit(dp_keyset s)
 {
     return (dp_keyset){s.functionality & ~DPI_GRAD_BIT, s.backend};
 }
 
-/* Exclude the skip bit if gradients are off, or if no tensor of the session may have one.  Then
- * layers for gradients are passed over. */
+/* Exclude DPI_GRAD_BIT if gradients are off, or if no tensor of the session may need a gradient.
+ * Calls then pass over kernels that are only for gradients (DP_FLAG_GRAD). */
 static void install_skip_bit(const dp_ctx *ctx, dpi_state *s)
 {
     bool no_tensor =
@@ -92,7 +92,8 @@ static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
     return 0;
 }
 
-/* Set s->mode, and what follows from it: the keys of c10::InferenceMode, and the skip bit. */
+/* Set s->mode, and change the keys of `s` accordingly: those that c10::InferenceMode changes, and
+ * DPI_GRAD_BIT. */
 static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, bool was_inference)
 {
     uint64_t view = DPI_BIT(ADInplaceOrView);
@@ -255,7 +256,7 @@ static inline const dpi_state *first_state_of_kernel(const dp_ctx *ctx)
 
 void dp_guard_leave(dp_ctx *ctx, int depth)
 {
-    dpi_state *to = &ctx->states[(uint32_t)depth]; /* negative: beyond all states */
+    dpi_state *to = &ctx->states[(uint32_t)depth]; /* a negative depth is beyond all states */
 
     if (DPI_LIKELY(to < ctx->state && to >= first_state_of_kernel(ctx)))
         restore_state(ctx, to);

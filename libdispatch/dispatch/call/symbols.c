@@ -1,7 +1,7 @@
 /* symbols.c -- fit symbols, which stand for values of which only the kinds are known.
  *
- * A symbol has the tags that its value may have.  It fits a type if a value with one of them
- * does. */
+ * A symbol has a set of tags, of which its later value has one.  The symbol fits a type if a value
+ * with at least one of these tags fits the type. */
 #include "coerce.h"
 #include <stdio.h>
 

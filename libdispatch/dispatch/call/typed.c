@@ -1,9 +1,10 @@
-/* typed.c -- calls with C types: a context caches what it resolved, until the registry changes. */
+/* typed.c -- calls with C types: a context caches the kernels it found, until the registry
+ * changes. */
 #include "enter.h"
 #include "find.h"
 
-/* Return the unboxed function of `k`; NULL: the host must see arguments and returns of the call, so
- * it has to be boxed. */
+/* Return the unboxed function of `k`.  NULL: the call must be boxed, because the dispatcher
+ * examines its arguments or returns. */
 static inline dp_any_fn unboxed_of(const dpi_entry *e, const dpi_kernel *k)
 {
     bool makes_view = e->views_one && (k->flags & DP_FLAG_VIEWS);
@@ -57,8 +58,8 @@ enter_slow(dp_ctx *ctx, const dp_typed *t, const dp_keyset *given, dp_keyset key
     return rc;
 }
 
-/* Leave the fast path and enter the slow path.  `keys` has include and exclude applied; applying
- * them again changes nothing. */
+/* Leave the fast path and enter the slow path.  `include` and `exclude` of the state were already
+ * applied to `keys`; that enter_slow() applies them again changes nothing. */
 static DPI_COLD int leave_fast_path(dp_ctx *ctx, const dp_typed *t, dp_keyset keys, dp_entered *out)
 {
     leave_short(ctx, ctx->thread);

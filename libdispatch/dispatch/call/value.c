@@ -150,8 +150,9 @@ void dpi_values_ref(const dp_value *values, size_t n)
 
 /* -- values that outlive their call: each has one block for all memory that it points to -- */
 
-/* Change the reference counts of the generators in `v`.  Returns own references to tensors and
- * objects only; values that outlive their call own references to generators, too. */
+/* Add or remove a reference to each generator in `v`.  A value that a kernel returns owns
+ * references to its tensors and objects only; a value that outlives its call also owns references
+ * to its generators. */
 static void count_generators(const dp_value *v, bool add)
 {
     if (v->tag == DP_TAG_GENERATOR && add)

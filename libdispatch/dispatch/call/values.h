@@ -9,15 +9,16 @@
 size_t dpi_items_bytes(uint32_t tag, size_t n); /* bytes of a list or string of length n */
 bool dpi_value_lacks_memory(const dp_value *v); /* Is a required pointer NULL? */
 /* Set to None each value that points, itself or through a list item, into a stack frame of this
- * thread below address `frame`.  Return whether there was one. */
+ * thread below address `frame`: such a frame belongs to a function that has returned.  Return true
+ * if there was such a value. */
 bool dpi_values_clear_dangling(dp_value *values, size_t n, const void *frame);
 /* Return the bytes of all memory that the values point to, including lists in lists.  The memory of
  * tensors is not counted. */
 size_t dpi_values_bytes(const dp_value *values, size_t n);
-/* Copy that memory to `to`, which has dpi_values_bytes() bytes, and make the values point to the
- * copy.  Return the end of the copy. */
+/* Copy all memory that the values point to to `to`, which has dpi_values_bytes() bytes, and make
+ * the values point to the copy.  Return the end of the copy. */
 char *dpi_values_move(dp_value *values, size_t n, char *to);
-/* Copy that memory into arena `a`.  DP_ERESOURCE: nothing has changed. */
+/* Copy all memory that the values point to into arena `a`.  DP_ERESOURCE: nothing has changed. */
 int dpi_values_copy(dp_arena *a, dp_value *values, size_t n);
 /* Add a reference to every tensor and object in the values, including lists in lists. */
 void dpi_values_ref(const dp_value *values, size_t n);

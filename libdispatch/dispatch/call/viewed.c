@@ -13,9 +13,9 @@ static bool wrapper_must_join(const dpi_entry *e, const dp_tensor *t, const dp_t
     return (t->version != base->version || t->root != root) && dpi_share_storage(t, base);
 }
 
-/* Must `t`, a return of a kernel, still join `base`, an argument?  The innermost kernel whose
- * schema marks the view does it; for outer kernels `t` has joined already.  A return that is the
- * argument itself does not join, nor does a copy (reshape), which shares no memory with the
+/* Must `t`, a return of a kernel, still join `base`, an argument?  `t` joins after the innermost
+ * kernel whose schema marks it as a view; after outer kernels it has joined already.  A return that
+ * is the argument itself does not join, nor does a copy (reshape), which shares no memory with the
  * argument. */
 static bool must_join(const dpi_entry *e, const dp_tensor *t, const dp_tensor *base)
 {
@@ -26,7 +26,7 @@ static bool must_join(const dpi_entry *e, const dp_tensor *t, const dp_tensor *b
     return t->version != base->version && dpi_storage_of(t) == dpi_storage_of(base);
 }
 
-/* Replace *t, which others refer to as well, by a new view: joining would change it for them. */
+/* Replace *t by a new view.  Others have references to *t, and to join would change it for them. */
 static __attribute__((cold, noinline)) int replace(dp_ctx *ctx, dp_tensor **t)
 {
     const dpi_geometry *g = dpi_geometry_of(*t);

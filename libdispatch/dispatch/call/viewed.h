@@ -6,12 +6,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Join the returns of an entry with `views` with the arguments that they share memory with.  Call
+/* Join each return that is a view with the argument with which it shares memory: it gets the
+ * argument's version counter and root (dpi_tensor_join()).  Call this function if e->views is true,
  * after dpi_values_settle().  DP_ERESOURCE: no memory. */
 int dpi_viewed_join(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets);
 
-/* Join *out with `t`, after a host function made it as a view of `t`.  It does so only if the
- * running kernel has DP_FLAG_VIEWS. */
+/* Join `out` with `t`, after a function of api.h made `out` as a view of `t`.  Do nothing unless
+ * the running kernel has DP_FLAG_VIEWS. */
 void dpi_viewed_made(dp_ctx *ctx, dp_tensor *t, dp_tensor *out);
 
 #pragma GCC visibility pop

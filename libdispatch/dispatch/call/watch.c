@@ -2,8 +2,8 @@
 #include "enter.h"
 #include "trace.h"
 
-/* Run the function of observer `k`.  A frame names it while it runs, so its code cannot be
- * unmapped. */
+/* Run the function of observer `k`.  A frame of this thread has `k` as its kernel meanwhile, so the
+ * observer's code cannot be unmapped. */
 static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const dp_op *op)
 {
     dpi_thread *t = ctx->thread;
@@ -44,8 +44,8 @@ static bool is_observed(const dp_ctx *ctx, const dp_op *op, dp_key key, bool red
     return false;
 }
 
-/* Call each observer.  After the kernel, o->state is what the same observer stored there before the
- * kernel. */
+/* Call each observer.  After the kernel, an observer finds the pointer in o->state that it stored
+ * there before the kernel. */
 static void observe_all(dp_ctx *ctx, dpi_observed *seen)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
@@ -157,7 +157,7 @@ DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const open_call *opened)
         dpi_trace_leave(ctx, opened->trace_step, spent);
 }
 
-/* Count the first call of an operator.  Without memory it is not counted. */
+/* Count the first call of an operator.  If there is no memory, the call is not counted. */
 DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id)
 {
     if (dpi_ctx_count_grow(ctx, id) == 0)

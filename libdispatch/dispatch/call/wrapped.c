@@ -1,6 +1,6 @@
 /* wrapped.c -- calls with tensors without bytes: refuse kernels that may need bytes.
  *
- * Such tensors are wrappers, fakes and tensors of device meta. */
+ * Tensors without bytes are wrapper tensors, fakes and tensors on device meta. */
 #include "enter.h"
 
 static DPI_COLD int refuse(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, bool wrapped)

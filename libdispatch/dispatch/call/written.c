@@ -1,7 +1,7 @@
-/* written.c -- count versions of written arguments; undo their resizing when a kernel fails.
+/* written.c -- increase versions of written arguments; undo their resizing when a kernel fails.
  *
- * Versions are read before a kernel that writes.  After it, each version is counted up unless calls
- * made by the kernel have done so. */
+ * Versions are read before a kernel that writes.  After the kernel, each version is increased,
+ * unless calls made by the kernel have increased it. */
 #include "written.h"
 #include "ctx.h"
 #include <stdio.h>
@@ -41,8 +41,8 @@ static bool contains(const dp_value *args, uint32_t n, const dp_tensor *t)
     return false;
 }
 
-/* Return the frame of the kernel that called the operator of `e`, below its redispatches.  NULL: an
- * embedder called it. */
+/* Return the frame of the kernel that called the operator of `e`; frames of that operator itself
+ * are skipped, because they are redispatches.  NULL: no kernel called the operator. */
 static const dpi_frame *caller_of(const dp_ctx *ctx, const dpi_entry *e)
 {
     const dpi_thread *t = ctx->thread;
@@ -54,9 +54,9 @@ static const dpi_frame *caller_of(const dp_ctx *ctx, const dpi_entry *e)
     return depth > 0 ? &t->frames[depth - 1] : NULL;
 }
 
-/* Does the schema of the calling kernel say that it writes to nothing?  Then a tensor that only
- * this kernel refers to will be its result or is released soon.  Its version need not count up: a
- * new result has version 0, no matter how it was filled. */
+/* Does the schema of the calling kernel say that it writes no argument?  If so, a tensor to which
+ * only this kernel refers will be its result, or is released soon.  The tensor's version need not
+ * be increased: a new result has version 0, no matter how it was filled. */
 static bool caller_writes_nothing(dp_ctx *ctx, const dpi_frame *caller)
 {
     const dpi_entry *e =
@@ -75,7 +75,7 @@ static bool is_new(dp_ctx *ctx, const dpi_frame *caller, const dp_tensor *t)
     return dpi_tensor_is_only(t) && (args == NULL || !contains(args, e->n_args, t));
 }
 
-/* -- around a kernel -- */
+/* -- before and after a kernel -- */
 
 static dpi_frame *frame_of(const dp_ctx *ctx)
 {
@@ -83,8 +83,8 @@ static dpi_frame *frame_of(const dp_ctx *ctx)
                 ->frames[atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) - 1];
 }
 
-/* Return the tensor that kernels of `e` write if there is exactly one argument whose version counts
- * up and it is a tensor, as for most operators that write; otherwise NULL. */
+/* Return the only tensor whose version a call of `e` increases, as most operators that write have
+ * just one.  NULL: there are more, or none, or the argument is a list. */
 static inline dp_tensor *single_written(const dpi_entry *e, const dp_value *args)
 {
     if (e->counted == 0 || (e->counted & (e->counted - 1)) != 0)
@@ -201,7 +201,7 @@ uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k
                             const dp_value *args, const dpi_written *w)
 {
     bool refused = ctx->refused == atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
-    uint64_t unversioned = e->written & ~e->counted; /* versions do not show these */
+    uint64_t unversioned = e->written & ~e->counted; /* writes to these change no version */
 
     ctx->refused = 0;
     restore_shapes(ctx, e, args, w->change);
@@ -218,8 +218,8 @@ int dp_vrefuse(dp_ctx *ctx, int code, const char *format, va_list ap)
 {
     if (format != NULL)
         dp_error_vset(&ctx->error, code, format, ap);
-    /* After an inner call that failed while it wrote, an argument may be written, so the refusal is
-     * not recorded.  The same holds for a copy or a loop that was cancelled. */
+    /* If an inner call failed while it wrote, or a copy or a loop was cancelled, an argument may be
+     * partly written; then this call must not count as one that has written nothing. */
     bool stopped_early = code == DP_ECANCELLED || code == DP_EDEADLINE;
     if (ctx->thread != NULL && ctx->error.written == 0 && !stopped_early)
         ctx->refused = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);

@@ -6,11 +6,11 @@
 
 #pragma GCC visibility push(hidden)
 
-#define DPI_NOT_COUNTED UINT64_MAX /* for a tensor whose version need not count up */
+#define DPI_NOT_COUNTED UINT64_MAX /* in `before`: the tensor's version need not be increased */
 
-/* State before the kernel: the number of the last change of shape, and the versions of the tensors
- * in the arguments of e->counted, including those in lists.  `before` is `inline_before` or in the
- * arena. */
+/* The state before a kernel runs.  `change`: number of the last change of a tensor's shape.
+ * `before`: versions of the tensors in the arguments of e->counted, including those in lists; it
+ * points to `inline_before` or into the arena. */
 typedef struct dpi_written {
     uint64_t change, *before, inline_before[8];
 } dpi_written;
@@ -18,12 +18,12 @@ typedef struct dpi_written {
 /* Read the versions before a kernel of an operator that writes.  DP_ERESOURCE: the kernel must not
  * run. */
 int dpi_written_read(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dpi_written *w);
-/* After success: count up each version that has not changed since dpi_written_read(). */
+/* After success: increase each version that has not changed since dpi_written_read(). */
 void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_written *w);
-/* After a failure: restore the shapes of written arguments, and count up their versions.  Versions
- * do not count up for a kernel that writes only by calling other operators, that used dp_refuse(),
- * or that has DP_FLAG_META and failed before dpi_ctx_touch().  Return the mask of arguments whose
- * contents are unknown, for dp_error.written. */
+/* After a failure: restore the shapes of written arguments, and increase their versions.  Versions
+ * are not increased for a kernel that writes only by calling other operators, that used
+ * dp_refuse(), or that has DP_FLAG_META and failed before dpi_ctx_touch().  Return the mask of
+ * arguments whose contents are unknown, for dp_error.written. */
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                             const dp_value *args, const dpi_written *w);
 
