@@ -131,7 +131,7 @@ static void check_op(check *c, const dp_op *op)
         check_cell(c, op, e, slot);
 }
 
-/* Check that every table has slots for the backends that the registry's plugins registered. */
+/* Check that every table has cells for the backends that the registry's plugins registered. */
 static void check_table_sizes(check *c)
 {
     for (const dp_unit *u = c->reg->units; u != NULL; u = u->next)

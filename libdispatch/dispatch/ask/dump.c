@@ -3,7 +3,7 @@
  * Two registries with the same set of registrations give the same bytes, in whatever order plugins
  * were loaded and unloaded (invariant I5).  Therefore no generation, load number, address, operator
  * id or backend bit is printed, and all lines are sorted; keys of named backends are sorted by the
- * backend's name.  Only the kernels of one (operator, key) keep their order, newest first.
+ * backend's name.  Only the kernels of one operator for one key keep their order, newest first.
  *
  * In an operator's table, keys with the same kernel, chosen by the same rule, share a line.
  * `Autograd*` stands for all keys of a per-backend functionality, and `Autograd* but AutogradCPU`

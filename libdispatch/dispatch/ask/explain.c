@@ -10,7 +10,7 @@
 #include "dispatch/call/enums.h"
 #include "dispatch/call/keys.h"
 
-enum { STEPS_MAX = DPI_RANKS }; /* each step's key has a lower rank than the one before */
+enum { STEPS_MAX = DPI_RANKS }; /* each step's key has a lower priority than the step before */
 
 /* Functionalities whose kernels usually do some work and then redispatch. */
 static const uint64_t redispatching_layers =
@@ -38,7 +38,7 @@ static bool redispatches(dp_key k, dpi_cell c, bool *declared)
 
 /* -- why -- */
 
-/* Say why key `k` has cell `c`. */
+/* Append to `t` the reason why the table has cell `c` for key `k`. */
 static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
 {
     char key[DP_KEY_NAME_MAX], alias[DP_KEY_NAME_MAX];
@@ -83,7 +83,8 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
     }
 }
 
-/* Say why the call with key set `keys` goes to cell `c`; `above`: key of the step before. */
+/* Return a text that says why a call with key set `keys` runs the kernel of cell `c`.  `above`: key
+ * of the step before. */
 static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dpi_cell c,
                             dp_key above)
 {
@@ -107,7 +108,7 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, d
     return why;
 }
 
-/* Say why the call passes over key `k`. */
+/* Return a text that says why the call passes over key `k`. */
 static const char *why_skipped(dpi_answer *a, dp_keyset exclude, dp_key k, dpi_cell c)
 {
     if (exclude.functionality & dpi_keyset_of(k).functionality)
@@ -123,7 +124,7 @@ static const char *why_skipped(dpi_answer *a, dp_keyset exclude, dp_key k, dpi_c
     return "fallthrough: the host's own, since no plugin has a kernel or a fallback for it";
 }
 
-/* -- path and skipped -- */
+/* -- the kernels that would run, and the keys that are passed over -- */
 
 static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
 {

@@ -165,7 +165,7 @@ int dp_registry_describe(dp_registry *reg, const char *name, dp_arena *arena, dp
     if (rc == 0 && a.failed)
         rc = dpi_no_memory(err, "description of an operator");
     if (rc == 0)
-        out->calls = dpi_op_calls(reg, op->id); /* op is valid without the lock */
+        out->calls = dpi_op_calls(reg, op->id); /* without the lock: an operator is not freed */
     return rc;
 }
 

@@ -305,9 +305,10 @@ static int fail_fit(const dpi_request *rq, const char *name, const dpi_entry **l
     return rc;
 }
 
-/* Fail if a keyword argument is a string that all `n` overloads in `list` take for the name of a
- * dtype (or all for that of a layout, memory format or device), but no dtype has that name.  0:
- * there is no such argument.  check_names() must have passed for all of `list`, and n > 0. */
+/* Fail if a keyword argument is a string that is not the name of a dtype, although all `n`
+ * overloads in `list` take a dtype for that argument.  Do the same for layouts, memory formats and
+ * devices. 0: there is no such argument.  check_names() must have passed for all of `list`, and n >
+ * 0. */
 static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t n)
 {
     for (size_t k = 0; k < rq->n_kwargs; k++) {

@@ -15,7 +15,8 @@ enum { DPI_TAG_SYMBOL = DP_TAG_END };
 #define DPI_TAGS_ANY ((1u << DP_TAG_END) - 1)
 
 typedef struct dpi_kinds {
-    /* borrowed from the snapshot; NULL: the overload depends on unknown values */
+    /* schema of the overload; borrowed from the snapshot; NULL: values that are not known yet
+     * decide between overloads */
     dp_schema *schema;
     uint64_t late; /* bit i: argument i is a symbol; dpi_fit() converts its value later */
 } dpi_kinds;

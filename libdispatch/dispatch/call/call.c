@@ -105,7 +105,7 @@ typedef struct running_call {
 static DPI_COLD void clean_up_failed(dp_call *call, const running_call *r)
 {
     /* Release the returns first: they may be views of written arguments, whose resizing
-     * dpi_written_failed() undoes */
+     * dpi_written_failed() undoes. */
     dp_values_release(call->rets, r->e->n_rets);
     call->ctx->error.written =
         r->e->written != 0 ? dpi_written_failed(call->ctx, r->e, r->k, call->args, &r->written) : 0;

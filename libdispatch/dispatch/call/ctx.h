@@ -12,7 +12,7 @@
  * snapshot with another number, so older elements no longer match and need not be cleared.  The
  * struct has 64 bytes, so that indexing is a shift.  Each operator may use two elements of
  * dp_ctx.cached_calls: the element of its own id, and that of the neighbouring id (id ^ 1). */
-enum { DPI_CACHED_CALLS = 8 }; /* elements of dp_ctx.cached_calls; even */
+enum { DPI_CACHED_CALLS = 8 }; /* number of elements of dp_ctx.cached_calls; must be even */
 typedef struct dpi_cached_call {
     uint64_t snapshot; /* number of the snapshot; 0: empty element */
     uint64_t op_and_code;
@@ -43,10 +43,10 @@ struct dp_ctx {
     uint32_t n_counts;
     atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
     dp_call_stats stats;
-    uint64_t top_began; /* timing: nanoseconds when the top-level call began */
-    uint64_t since;     /* nanoseconds when the request began; 0: unknown */
+    uint64_t top_began; /* if `timing`: time when the outermost call began, in nanoseconds */
+    uint64_t since;     /* time when the request began, in nanoseconds; 0: unknown */
     int threads;
-    dp_flag *grad_flag;   /* borrowed; NULL: none */
+    dp_flag *grad_flag;   /* 1: a tensor of the session may need a gradient; borrowed; or NULL */
     dpi_stop stop;        /* deadline and cancel flag, for dp_checkpoint() */
     atomic_uchar looping; /* 1: dp_parallel_for() runs; 2: its body called an operator */
     uint64_t label_id;    /* unique number of the current label; 0: no label */
@@ -59,9 +59,9 @@ struct dp_ctx {
     dp_mode mode;    /* mode outside of guards */
     dp_mode **modes; /* [cap_modes] modes of guards that set one; allocated once, then reused */
     uint32_t cap_modes;
-    dp_ctx *next, **link;      /* list of the registry's contexts; under ctx_lock */
-    dp_generators *generators; /* borrowed; NULL: use the registry's */
-    dp_account *account;       /* borrowed; NULL: charge nobody */
+    dp_ctx *next, **link;      /* links in dp_registry.contexts; ctx_lock protects them */
+    dp_generators *generators; /* default generators; borrowed; NULL: use the registry's */
+    dp_account *account;       /* charged for new memory; borrowed; NULL: none is charged */
     dp_streams *streams;       /* the session's, not owned, or own_streams; NULL: not set yet */
     dp_streams *own_streams;
     uint32_t streams_id;     /* dpi_streams_id(streams) */
@@ -69,7 +69,7 @@ struct dp_ctx {
     dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
     const dp_waits *waits;   /* told about waits for a generator; borrowed; NULL: none */
     void *waits_arg;
-    char **warnings; /* texts for the answer; dp_malloc() */
+    char **warnings; /* texts for the answer to the request; owned */
     uint32_t n_warnings, cap_warnings;
     dp_error error;
     dpi_state states[DP_LIMIT_GUARDS + 1];

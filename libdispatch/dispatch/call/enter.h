@@ -31,7 +31,7 @@ enum {
     CALL_RETURNS_MEMORY = 8, /* returns may point into the memory that the kernel allocated */
     CALL_MEASURED = 16,      /* traced or timed */
     CALL_OBSERVED = 32,      /* an observer sees the call; run_observed() runs the kernel, boxed */
-    CALL_COMPOSITE = 64      /* the operator's composite kernel runs, not that of the key */
+    CALL_COMPOSITE = 64      /* the operator's composite kernel runs, not the key's kernel */
 };
 _Static_assert(sizeof(open_call) <= sizeof(((dp_entered *)0)->reserved),
                "a mark fits into dp_entered");
@@ -157,7 +157,8 @@ static inline void dpi_unpin(dp_ctx *ctx)
 
 /* -- key sets -- */
 
-dp_keyset dpi_carried_keys(const dp_value *v); /* key set of a list or a generator; keys.c */
+/* Return the key set of a list of tensors or of a generator (keys.c). */
+dp_keyset dpi_carried_keys(const dp_value *v);
 /* Remove the skip bit from `ks`, the keys of `args`, if only views without history have it. */
 dp_keyset dpi_settle_grad(dp_keyset ks, const dp_value *args, size_t n);
 
@@ -185,7 +186,8 @@ static inline unsigned top_bit(uint64_t word)
     return (unsigned)__builtin_clzll(word) ^ 63;
 }
 
-static inline unsigned rank_of(dp_keyset ks) /* rank of the highest functionality; 0: none */
+/* Return the rank (the number in order of priority) of the highest functionality; 0: none. */
+static inline unsigned rank_of(dp_keyset ks)
 {
     return top_bit(ks.functionality << 1 | 1);
 }
@@ -199,8 +201,8 @@ static inline dp_keyset with_state(dp_keyset arguments, dp_keyset include, dp_ke
  * taken from `arguments`, the key set of the call's arguments.  The marks are DPI_GRAD_BIT (an
  * argument may need a gradient, and `exclude` does not exclude the bit), the wrapper bit (an
  * argument is a wrapper tensor), and backend Meta.  Meta is added if an argument is on device meta,
- * and also if an argument is a fake and the kernel redispatches below key Fake.  A call with backend
- * Meta uses the table column of Meta, in which no kernel needs bytes. */
+ * and also if an argument is a fake and the kernel redispatches below key Fake.  A call with
+ * backend Meta uses the table column of Meta, in which no kernel needs bytes. */
 static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keyset exclude)
 {
     uint64_t grad = arguments.functionality & ~exclude.functionality & DPI_GRAD_BIT;
@@ -386,9 +388,10 @@ static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
 
 /* -- the fast path -- */
 
-/* The outermost call of a context without guards, traces or observers takes the fast path.  It does
- * the same as the slow path, with as few loads and stores as possible and with inline functions
- * only.  If something is unusual, it unpins the snapshot and falls back to the slow path. */
+/* The outermost call of a context without guards, traces or observers takes the fast path.  This
+ * path does the same as the slow path, with as few loads and stores as possible and with inline
+ * functions only.  If something is unusual, the call unpins the snapshot and takes the slow
+ * path. */
 
 /* Pin the newest snapshot if the fast path can be used.  `th`: dpi_thread_self.  False: nothing is
  * pinned. */
@@ -397,8 +400,8 @@ static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_t
 {
     const dpi_snapshot *held = atomic_load_explicit(&th->pinned, memory_order_relaxed);
 
-    /* ctx->state is not tested: without a guard it is the outermost one.  ctx->thread is not
-     * tested: if it is set, it is this thread, which then has a snapshot pinned. */
+    /* ctx->state is not tested: without a guard it is the outermost state.  ctx->thread is not
+     * tested: if it is not NULL, it is `th`, and `held` is not NULL. */
     if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->no_fast_path |
                       (th->labelled ^ ctx->label_id)) != 0))
         return false;
@@ -410,8 +413,8 @@ static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_t
     return true;
 }
 
-/* Like resolve(), for the fast path.  The kernel of a cell below DPI_CELL_WARY may run at once; any
- * other cell needs the slow path. */
+/* Do the same as resolve(), for the fast path.  If the result is below DPI_CELL_WARY, the kernel
+ * with that index may run at once; any other result needs the slow path. */
 static inline unsigned resolve_short(const dpi_entry *e, dp_keyset *ks)
 {
     unsigned cell = resolve(e, ks);
@@ -435,7 +438,7 @@ static inline bool is_top(const dp_ctx *ctx)
            (ctx->pins > 0 && atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed) == 0);
 }
 
-/* May the failed call be repeated with the newest snapshot?  It may if it met a plugin that was
+/* May the failed call be repeated with the newest snapshot?  Yes, if the call met a plugin that was
  * unloaded after the snapshot was pinned, no kernel has run yet, and nothing else uses the pin. */
 static inline bool outdated(const dp_ctx *ctx)
 {

@@ -72,7 +72,7 @@ const char *dpi_enum_name(uint8_t kind, int64_t number, char *buf)
     return NULL;
 }
 
-/* List the names of an enum of that kind, except devices.  Return their number. */
+/* List the names of an enum of kind `kind`, which is not DPI_TYPE_DEVICE.  Return their number. */
 static size_t list_enum(uint8_t kind, const char *names[DP_DTYPE_END])
 {
     size_t n = 0;

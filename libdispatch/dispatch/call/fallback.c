@@ -327,8 +327,8 @@ static bool shares_with_argument(const fallback *f, const dp_tensor *t)
     return false;
 }
 
-/* Replace *t, which the CPU kernel returned, by the tensor that this call returns; NULL on
- * failure. */
+/* Replace *t, which the CPU kernel returned, by the tensor that this call returns.  On failure, *t
+ * becomes NULL. */
 static int tensor_to_device(fallback *f, dp_tensor **t, bool is_view)
 {
     dp_tensor *cpu = *t, *out = NULL;
@@ -453,9 +453,9 @@ static int check_key(dp_call *call)
                        "dp_fallback_cpu() serves backends other than CPU and Meta");
 }
 
-/* Apply the mode's policy for fallbacks.  For a fallback that a backend registered this was done
- * when the kernel was chosen.  It is done here for a kernel that calls dp_fallback_cpu() for
- * arguments that it does not support. */
+/* Apply the mode's policy for fallbacks (dp_mode.fallback).  For a fallback that a backend
+ * registered, the policy was applied when the kernel was chosen.  Here it is applied for a kernel
+ * that calls dp_fallback_cpu() because it does not support its arguments. */
 static int check_mode(const fallback *f)
 {
     uint8_t policy = f->ctx->state->mode->fallback;

@@ -4,14 +4,13 @@
 #include "dispatch/registry/answer.h"
 #include <stdio.h>
 
-/* Compare by order of definition; operators without a definition, by their ids. */
+/* Is `a` before `b` in order of definition?  Operators without a definition are ordered by id. */
 static bool precedes(const dpi_entry *a, const dpi_entry *b)
 {
     return a->def_order != b->def_order ? a->def_order < b->def_order : a->op->id < b->op->id;
 }
 
-/* Write the entries with base name `base` (n bytes) to `out`, sorted by precedes(), at most `cap`.
- * Return how many there are. */
+/* The overloads in `out` are sorted by precedes(). */
 size_t dpi_overloads(const dpi_snapshot *s, const char *base, size_t n, const dpi_entry **out,
                      size_t cap)
 {

@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Write the overloads of a base name (n bytes of `base`) to `out`, in the order of definition, at
- * most `cap`.  Return how many there are. */
+/* Write the overloads of a base name (n bytes of `base`) to `out`, in the order of definition, but
+ * at most `cap` of them.  Return the number of all overloads. */
 size_t dpi_overloads(const dpi_snapshot *s, const char *base, size_t n, const dpi_entry **out,
                      size_t cap);
 /* Fail with DP_ENOTFOUND for a name that is not in the snapshot; the error lists its overloads or

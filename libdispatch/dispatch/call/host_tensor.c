@@ -44,8 +44,8 @@ int dp_fake(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
     return dpi_tensor_fake(t, out, &ctx->error);
 }
 
-/* Call dpi_viewed_made() for *out, a view of `t`, unless making it failed.  Return `rc`, the result
- * of making it. */
+/* Call dpi_viewed_made() for *out, a view of `t`, if `rc` is 0.  `rc` is the result of the function
+ * that made the view; return it unchanged. */
 static int join_view(dp_ctx *ctx, const dp_tensor *t, int rc, dp_tensor **out)
 {
     if (rc == 0 && *out != NULL)
@@ -117,7 +117,7 @@ int dp_copy(dp_ctx *ctx, dp_tensor *dst, const dp_tensor *src)
     /* On the CPU, any other failure is a failed check: no byte was written. */
     if (rc == 0 || stopped_early || !on_host(dst) || !on_host(src))
         dpi_ctx_touch(ctx);
-    /* Outside of kernels no schema marks `dst` as written, so its version is counted up here. */
+    /* Outside of kernels no schema marks `dst` as written, so its version is increased here. */
     if ((rc == 0 || stopped_early) && is_top(ctx))
         dp_tensor_bump_version(dst);
     return report_stop(ctx, rc);

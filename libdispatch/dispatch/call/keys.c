@@ -7,7 +7,7 @@ dp_keyset dpi_carried_keys(const dp_value *v)
     dp_keyset ks = {0, 0};
 
     if (v->tag == DP_TAG_GENERATOR)
-        return *(const dp_keyset *)(const void *)v->u.g; /* first member, as in a tensor */
+        return *(const dp_keyset *)(const void *)v->u.g; /* the first member is the key set */
     for (uint32_t i = 0; i < v->len; i++)
         if (v->u.tensors[i] != NULL)
             ks = dp_keyset_or(ks, dpi_keys_of(v->u.tensors[i]));

@@ -1,4 +1,4 @@
-/* keys.h -- the key set of a call. */
+/* keys.h -- computes the key set of a call. */
 #ifndef DPI_KEYS_H
 #define DPI_KEYS_H
 

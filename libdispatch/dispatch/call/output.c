@@ -1,7 +1,7 @@
 /* output.c -- dp_set_output(): allocate, resize or check one output of the running operator.
  *
- * It serves functional, in-place and out= variants (resize_out and check_inplace of ATen's
- * generated kernels). */
+ * dp_set_output() is for functional, in-place and out= variants, like resize_out and check_inplace
+ * of ATen's generated kernels. */
 #include "enter.h"
 #include <stdio.h>
 

@@ -83,8 +83,8 @@ static int32_t type_number(const dpi_type *t)
     return numbers[t->kind];
 }
 
-/* An optional type outside of the first list makes the argument optional, one inside of the last
- * list makes its items optional. */
+/* Describe `a` in *out.  An optional around the outermost list makes the argument optional
+ * (int[]?); an optional inside the innermost list makes the list's items optional (Tensor?[]). */
 static void fill_arg_info(const dpi_argument *a, int alias_of, bool is_argument, dp_arg_info *out)
 {
     const dpi_type *t = a->type;
@@ -118,7 +118,7 @@ bool dp_op_arg(const dp_schema_info *info, uint32_t i, dp_arg_info *out)
     if (i >= s->n_args)
         return false;
     dpi_argument a = s->args[i];
-    a.written |= i < 64 && (info->written >> i & 1); /* tag also_written */
+    a.written |= i < 64 && (info->written >> i & 1); /* the operator's tag also_written */
     fill_arg_info(&a, -1, false, out);
     return true;
 }

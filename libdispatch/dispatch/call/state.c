@@ -1,9 +1,9 @@
 /* state.c -- dispatcher state of a request: keys to include and exclude, the mode, and guards.
  *
- * A context has a stack of states and a pointer to the current one.  A guard pushes a changed copy.
- * Leaving the guard sets the pointer back, and so does the end of the kernel that entered it
- * (leave() in enter.h).  A state points to its mode, so a guard that changes only keys does not
- * copy the mode. */
+ * A context has a stack of states and a pointer to the current state.  To enter a guard
+ * (dp_guard_enter()) pushes a changed copy of the current state.  To leave the guard sets the
+ * pointer back, and so does the end of the kernel that entered the guard (leave() in enter.h).  A
+ * state points to its mode, so a guard that changes only keys does not copy the mode. */
 #include "enter.h"
 
 void dp_state_default(dp_keyset *include, dp_keyset *exclude)
@@ -78,7 +78,7 @@ static int refuse_mode(dp_ctx *ctx, const char *field, unsigned number, const ch
                         number, allowed);
 }
 
-/* Check mode `m`.  Dtypes that are as in `checked`, the current mode, were checked before. */
+/* Check mode `m`.  Dtypes that are equal to those of `checked`, the current mode, are valid. */
 static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
 {
     if (m->fallback > DP_FALLBACK_FORBID)

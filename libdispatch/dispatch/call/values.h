@@ -7,7 +7,7 @@
 #pragma GCC visibility push(hidden)
 
 size_t dpi_items_bytes(uint32_t tag, size_t n); /* bytes of a list or string of length n */
-bool dpi_value_lacks_memory(const dp_value *v); /* Is a required pointer NULL? */
+bool dpi_value_lacks_memory(const dp_value *v); /* is its pointer NULL, although it must not be? */
 /* Set to None each value that points, itself or through a list item, into a stack frame of this
  * thread below address `frame`: such a frame belongs to a function that has returned.  Return true
  * if there was such a value. */

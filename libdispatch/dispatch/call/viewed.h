@@ -6,9 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Join each return that is a view with the argument with which it shares memory: it gets the
- * argument's version counter and root (dpi_tensor_join()).  Call this function if e->views is true,
- * after dpi_values_settle().  DP_ERESOURCE: no memory. */
+/* Join each return that is a view with the argument with which it shares memory: the return gets
+ * the argument's version counter and root (dpi_tensor_join()).  Call this function if e->views is
+ * true, after dpi_values_settle().  DP_ERESOURCE: no memory. */
 int dpi_viewed_join(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets);
 
 /* Join `out` with `t`, after a function of api.h made `out` as a view of `t`.  Do nothing unless

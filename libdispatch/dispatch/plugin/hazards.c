@@ -143,8 +143,8 @@ static void check_symbol(const dpi_elf *e, const dynamic *d, const Elf64_Sym *sy
                 "imports '%s': %s", s, imports[i].why);
 }
 
-/* Return the number of dynamic symbols.  The hash tables tell it even if strip(1) has removed the
- * sections. */
+/* Return the number of dynamic symbols.  It is read from the hash tables, because strip(1) may have
+ * removed the sections. */
 static uint64_t count_symbols(const dpi_elf *e, const dynamic *d)
 {
     uint32_t head[4], bucket, chain, last = 0;

@@ -1,4 +1,6 @@
-/* host.c -- the table of functions through which plugins call the host (api.h). */
+/* host.c -- the table of functions (api.h) through which plugins call the host.
+ *
+ * The host is the program that loads the plugins, with this library. */
 #include "plugin_i.h"
 
 /* plugin.h declares this struct for plugins.  The host does not include plugin.h, so the struct is

@@ -2,8 +2,8 @@
  *
  * The macros of plugin.h emit each block of registrations (dp_block) twice: as a const struct, and
  * as an ELF note with a text.  When the file is mapped, the structs are turned into texts of the
- * same form (dpi_manifest_text()).  All texts of a file, sorted and joined, are its canonical text;
- * that of the notes and that of the structs must be equal. */
+ * same form (dpi_manifest_text()).  All texts, sorted and joined, are the canonical text; the
+ * canonical texts of the notes and of the structs must be equal. */
 #include "elf.h"
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 enum { LIVE, DRAINING, KEPT }; /* dpi_plugin.state; the head of plugin.c explains transitions */
 
 typedef struct dpi_plugin {
-    struct dpi_plugin *next; /* by load number, then by generation, both ascending */
+    struct dpi_plugin *next; /* next in the list, sorted by load number, then by gen->number */
     int state;               /* LIVE, DRAINING, KEPT */
     dpi_image *image;        /* owned */
     dp_unit *unit;           /* registrations; owned; NULL after dpi_unit_free() */
@@ -45,11 +45,11 @@ bool dpi_plugin_retire(dp_registry *reg, dpi_plugin *p, char *why);
  * False: the plugin is KEPT, or DRAINING while a thread of it runs; `why` (256 bytes) has the
  * reason. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why);
-/* Free the DRAINING and KEPT plugins that can be unmapped now, and return how many are still
- * DRAINING.  close: also close their generations, so that calls from older snapshots cannot enter
- * them.  The caller holds plugin_lock. */
+/* Free the DRAINING and KEPT plugins that can be unmapped now, and return the number of plugins
+ * that are still DRAINING.  `close`: also close the generations of DRAINING plugins, so that calls
+ * with older snapshots cannot enter their kernels.  The caller holds plugin_lock. */
 size_t dpi_plugins_reap(dp_registry *reg, bool close);
-bool dpi_plugins_free(dp_registry *reg); /* registry.h: plugins_free */
+bool dpi_plugins_free(dp_registry *reg); /* for dp_registry.plugins_free */
 
 /* Declare dpi_fill_NAME(), which sets the entry of function NAME in the host's table.  It is for
  * functions of folders that use this one (autograd, program), which this folder cannot name. */

@@ -4,7 +4,7 @@
  * Each thread has a struct thread with the path of the file that contains the thread's function;
  * for a plugin this is the private copy of one load.  The struct exists from dp_thread_start()
  * until the thread is joined; a joined thread runs no code any more, not even destructors.  One
- * lock protects all these structs.  It is held while a thread is joined, but only after the
+ * lock protects all these structs.  The lock is held while a thread is joined, but only after the
  * thread's function has ended, so nobody waits for the lock for long. */
 #define _GNU_SOURCE /* dladdr, names of threads, waits by the monotonic clock */
 #include "threads.h"
@@ -25,8 +25,8 @@ typedef struct thread {
     char *file; /* path of the file that contains fn; owned */
     pthread_t thread;
     bool ended;   /* fn has returned, or called pthread_exit() */
-    bool joining; /* a thread is joining it */
-    bool warned;  /* a warning that it changed the floating-point environment was given */
+    bool joining; /* another thread is joining this thread */
+    bool warned;  /* fp_settle() has given its warning for this thread */
     char name[DP_THREAD_NAME_MAX];
 } thread;
 

@@ -85,7 +85,8 @@ static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
     return all;
 }
 
-/* A failing on_unload only keeps the code mapped.  A thread that still runs leaves `p` DRAINING. */
+/* If on_unload fails, the code stays mapped, but all else is done.  If a thread of the plugin still
+ * runs, `p` stays DRAINING. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why)
 {
     dp_error err = DP_ERROR_INIT;

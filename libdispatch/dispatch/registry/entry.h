@@ -1,7 +1,8 @@
 /* entry.h -- an operator's dispatch table: an immutable entry computed from the operator's truth,
  * its registered definition and kernels (truth.h).
  *
- *   I1: table slot of (op, key) == dpi_table_cell(truth(op), key), for every snapshot published */
+ *   I1: in every published snapshot, the table cell of an operator and a key is the one that
+ *       dpi_table_cell() computes from the operator's truth. */
 #ifndef DPI_ENTRY_H
 #define DPI_ENTRY_H
 
@@ -40,7 +41,8 @@ dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, co
 enum {
     DPI_CELL_MISSING = 0xffff,
     DPI_CELL_AMBIGUOUS = 0xfffe,
-    DPI_CELL_WARY = 0x8000 /* flag, added to the index of a kernel that may want bytes (below) */
+    /* a flag, added to a kernel's index if dpi_may_want_bytes() is true for the kernel */
+    DPI_CELL_WARY = 0x8000
 };
 
 /* The dispatch table of one operator, and the properties of its schema that calls use.  Immutable,
@@ -58,7 +60,7 @@ typedef struct dpi_entry {
      * argument only None fits, because the dispatcher itself returns the argument. */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
     uint64_t written; /* bit i: kernels write argument i (by the schema or tag "also_written") */
-    uint64_t counted; /* bit i: a call increases the version of argument i, which it writes */
+    uint64_t counted; /* bit i: a call writes argument i and increases its version (_version) */
     /* Some return may be a list, a string or an object, so calls check the memory behind it. */
     bool returns_memory;
     bool views; /* some return may be a view of an argument */
@@ -69,13 +71,14 @@ typedef struct dpi_entry {
     bool boxes;    /* a typed call must box its values, because the dispatcher examines them */
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels; /* the entry holds a reference to each */
-    uint16_t *table;      /* [n_slots] index into kernels, perhaps | DPI_CELL_WARY; or DPI_CELL_* */
-    uint8_t *provenance;  /* [n_slots] */
+    /* [n_slots] index in `kernels`, maybe with DPI_CELL_WARY; or DPI_CELL_MISSING or _AMBIGUOUS */
+    uint16_t *table;
+    uint8_t *provenance;         /* [n_slots] DPI_P_*: the rule that filled each cell */
     const dpi_kernel *composite; /* kernel that calls other operators; NULL: there is none */
     dpi_kernel *formula;         /* newest derivative (DP_FORMULA); NULL: there is none */
-    /* [2 * n_columns] Bits of the functionalities that calls do not pass over, for each backend
-     * column c: mask[2 * c + 1] for calls in which an argument may need a gradient (their key set
-     * has DPI_GRAD_BIT), mask[2 * c] for other calls. */
+    /* [2 * n_columns] Bits of the functionalities that calls do not pass over.  The table has a
+     * column for each backend; for column c, mask[2 * c + 1] is for calls in which an argument may
+     * need a gradient (their key set has DPI_GRAD_BIT), and mask[2 * c] for other calls. */
     uint64_t mask[];
 } dpi_entry;
 
@@ -100,8 +103,8 @@ bool dpi_is_composite(dp_key k);
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
 /* Does the CPU kernel of `e` access no bytes of its tensors?  If so, it works for any device. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
-/* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8 keys it
- * appends ", ... 5 more". */
+/* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8 keys,
+ * append ", ... 5 more" instead of the remaining keys. */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
 #pragma GCC visibility pop

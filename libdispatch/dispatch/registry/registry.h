@@ -12,7 +12,7 @@ struct dpi_plugin; /* plugins.h */
 
 struct dp_registry {
     pthread_mutex_t lock; /* held for every change, and to read truths (truth.h) */
-    uint32_t number;      /* unique in the process; typed calls check it (dpi_registry_code()) */
+    uint32_t number;      /* unique in the process; part of dpi_registry_code() */
     _Atomic(const dpi_snapshot *) current;
     uint64_t next_snapshot, next_generation, next_load, next_kernel;
     dp_op **ops; /* [n_ops] by id */
@@ -71,7 +71,7 @@ int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
 /* Undo a detach, because calls did not stop using the unit in time.  Each kernel gets back its old
  * position among the kernels of its operator and key.  Publishes one snapshot. */
 int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
-void dpi_unit_free(dp_unit *unit); /* only after the unit was detached or replaced */
+void dpi_unit_free(dp_unit *unit); /* allowed only after the unit was detached or replaced */
 dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
 
 /* Return the number for the letters `code` ("TTs>T") that entries and typed callers of `reg`

@@ -32,8 +32,9 @@ typedef struct dpi_snapshot {
 
 dpi_names *dpi_names_ref(dpi_names *n);
 dpi_names *dpi_names_unref(dpi_names *n);
-dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n);                  /* NULL: no memory */
-int64_t dpi_names_find(const dpi_names *names, const char *name, size_t n); /* id, or -1 */
+dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n); /* NULL: no memory */
+/* Return the id of the operator whose full name is `name` (`n` bytes); -1: there is none. */
+int64_t dpi_names_find(const dpi_names *names, const char *name, size_t n);
 /* Visit the overloads of base name `base` ("aten::add", `n` bytes), in no particular order:
  * for (slot = dpi_names_base(...); slot != 0;) slot = dpi_names_next(names, slot, &id); */
 uint32_t dpi_names_base(const dpi_names *names, const char *base, size_t n); /* 0: none */

@@ -37,7 +37,7 @@ static const dpi_kernel what_if_kernel;
 
 enum { N_ALIASES = DP_ALIAS_END - DP_ALIAS_FIRST };
 
-/* Properties of one operator that the rules use, collected once for all table slots. */
+/* Properties of one operator that the rules use, collected once for all table cells. */
 typedef struct rules {
     const dpi_kernel *alias[N_ALIASES]; /* newest kernel for each alias key; NULL: none */
     const dpi_kernel *cpu;              /* newest kernel for CPU; NULL: none */
@@ -78,7 +78,7 @@ static void rules_gather(rules *r, const dpi_truth *t, const dp_key *extra, size
         r->dense |= DP_BBIT(DP_B_Meta);
 }
 
-/* Does the backend of autograd key `k` have its own kernel?  Then the CompositeImplicitAutograd
+/* Does the backend of autograd key `k` have its own kernel?  If so, the CompositeImplicitAutograd
  * kernel must not serve `k`. */
 static bool has_backend_kernel(const rules *r, dp_key k)
 {

@@ -1,9 +1,9 @@
 /* thread.c -- the records in which threads publish the snapshots and kernels that they use.
  *
- * A thread takes a record at its first call and returns it when the thread ends.  Records are never
- * freed, so another thread can walk the list at any time.  Other threads read the records to free
- * unused snapshots, to wait until no call uses a plugin, to list running calls and to write the
- * crash report. */
+ * A thread takes a record at its first call and gives it back when the thread ends.  Records are
+ * never freed, so another thread can walk the list at any time.  Other threads read the records to
+ * free unused snapshots, to wait until no call uses a plugin, to list running calls and to write
+ * the crash report. */
 #include "thread.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static uint64_t oldest_use(const dpi_thread *t)
     return pinned != 0 && pinned < began ? pinned : began;
 }
 
-/* Return the least oldest_use() of all threads, for dpi_oldest_call().  A thread whose pin is not
- * visible here reads dpi_changes.n after this barrier. */
+/* Return the least oldest_use() of all threads, for dpi_oldest_call().  If a thread's pin is not
+ * visible here yet, the thread reads dpi_changes.n after this barrier, so it sees all changes. */
 static uint64_t oldest_call(void)
 {
     uint64_t oldest = UINT64_MAX;

@@ -39,15 +39,16 @@ typedef struct dpi_thread {
     struct dpi_thread *next;
     atomic_int used;                      /* 1: a thread has this record */
     uint32_t number;                      /* from 1, unique among the records */
-    _Atomic(const dpi_snapshot *) pinned; /* NULL: none */
+    _Atomic(const dpi_snapshot *) pinned; /* the snapshot that the thread pins; NULL: none */
     atomic_uint depth;                    /* number of frames in use */
     dpi_looker looker;                    /* number of shape changes when the running call began */
-    uint64_t labelled; /* label_id of the dp_ctx that set since and label; own thread only */
-    atomic_uint_fast64_t since; /* begin of the request in nanoseconds; 0: unknown */
-    _Atomic(uint64_t) label[4]; /* 32 bytes of text; valid while a snapshot is pinned */
+    /* label_id of the dp_ctx that set `since` and `label`; only the record's own thread uses it */
+    uint64_t labelled;
+    atomic_uint_fast64_t since; /* time when the request began, in nanoseconds; 0: unknown */
+    _Atomic(uint64_t) label[4]; /* label of the request, 32 bytes; valid while `pinned` is set */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
     atomic_uint_fast64_t shapes_pin; /* dpi_changes.n at dp_shapes_pin(); 0: not pinned */
-    struct dp_ctx *begun; /* context whose dp_ctx_begin() set `pinned`; own thread only */
+    struct dp_ctx *begun; /* context whose dp_ctx_begin() set `pinned`; for the own thread only */
     void (*abandon)(struct dp_ctx *); /* closes `begun` if the thread ends; set with `begun` */
     uintptr_t stack_floor;            /* dpi_stack_floor() of this thread */
 } dpi_thread;

@@ -15,7 +15,7 @@ typedef struct dpi_generation {
     atomic_uint refs;   /* references to this struct; they do not keep the code mapped */
     atomic_int closed;  /* 1: calls must not enter its kernels any more (I4 in thread.h) */
     atomic_uint warned; /* DPI_WARNED_*: warnings already given for its code */
-    /* number of the first snapshot without its kernels; UINT64_MAX: they are in use */
+    /* number of the first snapshot without its kernels; UINT64_MAX: the newest one has them */
     atomic_uint_fast64_t gone_at;
     uint64_t number; /* grows with every load in the registry */
     /* Kernels with a higher load number are newer.  A reload keeps the number of the plugin that it
@@ -39,7 +39,7 @@ typedef struct dpi_kernel {
     uint64_t id;         /* unique in the registry, never reused */
     atomic_uint refs;
     uint32_t line;
-    uint32_t order; /* position in its generation; a higher one is newer */
+    uint32_t order; /* position among the registrations of its plugin; higher is newer */
     uint16_t flags; /* DP_FLAG_* */
     dp_key key;     /* key or alias key of the registration; for an observer, Undefined: all keys */
     /* `file`: the source file; `code`: letters of the C type, or the text of a formula.  Owned
@@ -48,7 +48,7 @@ typedef struct dpi_kernel {
     /* bits of the dtypes in the header with which the plugin was built; 0: all of this host's */
     uint64_t dtypes;
     _Atomic(void *) compiled;     /* a formula's compiled form, made by autograd; NULL: none yet */
-    const struct dp_op *observes; /* observer: the only operator it observes; NULL: all */
+    const struct dp_op *observes; /* for an observer of one operator: that operator; else NULL */
 } dpi_kernel;
 /* Set the function that releases the memory of dpi_kernel.compiled.  The folder autograd calls this
  * once, before it compiles a formula. */
@@ -68,7 +68,7 @@ struct dp_op {
     uint32_t id;
     const dp_registry *reg;
     char *name; /* "aten::add.Tensor" */
-    /* All that follows is read and written under the registry's lock. */
+    /* The fields below are read and written under the registry's lock. */
     dp_schema *schema;       /* holds a reference; NULL: not defined */
     dpi_generation *def_gen; /* generation that defined it; holds a reference */
     char *def_file, *tags;   /* borrowed from the definition's dpi_reg */
@@ -82,7 +82,7 @@ typedef struct dp_op dpi_truth;
 /* Fallback kernels: at most one for each runtime key, and at most one for each functionality.  The
  * fallback of a functionality serves all backends without a fallback of their own. */
 typedef struct dpi_fallbacks {
-    dpi_kernel *kernel[DPI_SLOTS_MAX]; /* by slot of the runtime key */
+    dpi_kernel *kernel[DPI_SLOTS_MAX]; /* by number of the runtime key, dpi_key_slot() */
     dpi_kernel *of_all[DPI_RANKS];     /* by rank of the functionality, for all its backends */
 } dpi_fallbacks;
 static inline const dpi_kernel *dpi_fallback_for(const dpi_fallbacks *f, dp_key k)
@@ -99,20 +99,21 @@ typedef struct dpi_library {
     dpi_generation *gen;
 } dpi_library;
 
-/* One registration of a unit, checked.  It has all data that is needed to add it to a truth, remove
- * it and add it again; adding allocates only the elements of the truth's arrays. */
+/* One registration of a unit, which was checked.  The struct has all data to add the registration
+ * to a truth, remove it and add it again; to add it allocates only elements of the truth's
+ * arrays. */
 typedef struct dpi_reg {
     uint8_t kind; /* DPI_REG_* */
     dp_key key;
     uint32_t line, order;
-    uint32_t op;                     /* DEF, IMPL, OBSERVER of one operator: the operator's id */
-    dpi_generation *gen;             /* the unit's; borrowed */
-    dp_schema *schema;               /* DEF: holds a reference */
-    char *tags, *file;               /* owned */
-    char *name;                      /* BACKEND, KIND, OBJECT: owned */
-    dpi_kernel *kernel;              /* IMPL, FALLBACK, OBSERVER: holds a reference */
-    dpi_device *device;              /* BACKEND: holds a reference; ended by dpi_unit_free() */
-    int bit;                         /* BACKEND: its bit; KIND: its slot; -1: none */
+    uint32_t op;         /* DEF, IMPL, OBSERVER of one operator: the operator's id */
+    dpi_generation *gen; /* generation of the unit; borrowed */
+    dp_schema *schema;   /* DEF: holds a reference */
+    char *tags, *file;   /* owned */
+    char *name;          /* BACKEND, KIND, OBJECT: owned */
+    dpi_kernel *kernel;  /* IMPL, FALLBACK, OBSERVER: holds a reference */
+    dpi_device *device;  /* BACKEND: holds a reference; ended by dpi_unit_free() */
+    int bit;             /* BACKEND: the backend's bit; KIND: the kind's slot; -1: none */
     struct dpi_object_kind *objects; /* OBJECT: owned */
     dpi_library *library;            /* LIBRARY: owned; in the registry's list while attached */
 } dpi_reg;

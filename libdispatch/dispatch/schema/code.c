@@ -1,5 +1,6 @@
-/* code.c -- give the letters of an operator's C types ("TTs>T", plugin.h) a number for comparison.
+/* code.c -- number the letters of operators' C types, so that calls compare numbers, not texts.
  *
+ * plugin.h has a letter for each C type: "TTs>T" means two tensors and a Scalar in, a tensor out.
  * A number is never reused. */
 #include "schema.h"
 #include <pthread.h>

@@ -169,7 +169,8 @@ static dpi_type *parse_class(dpi_parser *p)
     return t;
 }
 
-/* Make the type called `name`, which begins at `start`: a one-word type or a type variable. */
+/* Make the type called `name`: a one-word type or a type variable.  `start`: position of the name
+ * in the text, for an error. */
 static dpi_type *parse_word(dpi_parser *p, const char *name, const char *start)
 {
     dpi_type *t = type_new(p, DPI_TYPE_VARIABLE, NULL);

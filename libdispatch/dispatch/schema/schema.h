@@ -71,8 +71,8 @@ struct dp_schema {
     const char *name; /* full name "aten::add.Tensor"; without "aten::" if the text had none */
     const char *ns, *base, *overload; /* "aten", "add", "Tensor"; "": absent */
     const char *text;                 /* the schema in canonical form */
-    /* letters of the C types of arguments and returns, "TTs>T" (plugin.h); "": some type has no
-     * letters, so kernels of this operator must be boxed */
+    /* letters of the C types in plugin.h: "TTs>T" means two tensors and a Scalar in, a tensor out.
+     * "": some type has no letters, so kernels of this operator must be boxed */
     const char *code;
     uint32_t n_args, n_rets;
     uint32_t n_given; /* number of returns that the kernel makes: ret_alias[i] < 0 */
@@ -105,13 +105,14 @@ int dpi_name_parse(const char *text, const char *ns, dp_schema **out, dp_error *
 bool dpi_schema_same_types(const dp_schema *a, const dp_schema *b);
 /* Append the canonical text of `t` to `out`; if `plain`, without alias annotations. */
 void dpi_type_print(dpi_text *out, const dpi_type *t, bool plain);
-/* Return the first argument or return whose type has no letters in plugin.h; NULL: all have. */
+/* Return the first argument or return whose type has no letters (plugin.h).  NULL: all have
+ * letters. */
 const dpi_argument *dpi_schema_letterless(const dp_schema *s);
 /* Does plugin.h reserve letters for this type, although no kernel can use them yet? */
 bool dpi_type_reserved(const dpi_type *t);
 /* Does `v` fit `type`?  All elements of lists are checked, too. */
 bool dpi_type_fits(const dpi_type *type, const dp_value *v);
-enum { DPI_CODE_BITS = 20 }; /* bits of a number that dpi_code_intern() returns */
+enum { DPI_CODE_BITS = 20 }; /* size in bits of the numbers that dpi_code_intern() returns */
 /* Return the number of the letters `code` ("TTs>T").  Equal letters have the same number for the
  * rest of the process.  0: `code` is empty, all numbers are used, or no memory. */
 uint32_t dpi_code_intern(const char *code);
@@ -119,8 +120,8 @@ uint32_t dpi_code_intern(const char *code);
  * no letters have this number. */
 const char *dpi_code_text(uint32_t code);
 const char *dpi_value_kind(const dp_value *v); /* for messages: "Tensor", "int", "list", ... */
-/* Set of the tags (dp_value.tag) of values that point to memory: it must stay valid as long as the
- * value is used. */
+/* Set of the tags (dp_value.tag) of values that point to memory.  This memory must stay valid as
+ * long as the value is used. */
 #define DPI_TAGS_MEMORY                                                                            \
     (1u << DP_TAG_COMPLEX | 1u << DP_TAG_STR | 1u << DP_TAG_TENSORS | 1u << DP_TAG_INTS |          \
      1u << DP_TAG_DOUBLES | 1u << DP_TAG_BOOLS | 1u << DP_TAG_LIST)
