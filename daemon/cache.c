@@ -3,9 +3,9 @@
  * The directory is BASE/dispatchd-plugins-XXXXXX.  It contains a file `lock`, on which the process
  * holds a flock for as long as it lives.  A daemon that can lock the file in another such directory
  * removes that directory, because its owner is dead.  Opening the file and locking it are two
- * steps, so a daemon checks after locking that the file still exists.  A directory without a lock
- * file is removed only if it is empty: its owner may still live, and a cleaner of old files (such
- * as systemd-tmpfiles) may have removed the lock file. */
+ * steps, so a daemon checks after locking that the path still names the file which it locked.  A
+ * directory without a lock file is removed only if it is empty, because its owner may still live: a
+ * cleaner of old files (such as systemd-tmpfiles) may have removed the lock file. */
 #define _GNU_SOURCE
 #include "cache.h"
 #include <dirent.h>
@@ -33,7 +33,7 @@ static bool same_file(int fd, const char *path)
 }
 
 /* Lock directory `dir` and return the descriptor of its lock file. -1: another process holds the
- * lock, or the directory has no lock file and `create` is 0. */
+ * lock, or the directory has no lock file and `create`, a flag for open(), is 0. */
 static int lock_directory(const char *dir, int create)
 {
     char path[LOCK_PATH_BYTES];

@@ -1,4 +1,7 @@
-/* cache.h -- the directory for private copies of plugins, and the trial load of a plugin's file. */
+/* cache.h -- the directory for private copies of plugins, and the trial load of a plugin's file.
+ *
+ * The daemon loads a copy of each plugin's file, so that the file can be replaced while it is
+ * loaded. */
 #ifndef DAEMON_CACHE_H
 #define DAEMON_CACHE_H
 
@@ -6,7 +9,7 @@
 
 /* Make a directory for this process alone in `base` (NULL: $TMPDIR or /tmp) and lock it.
  * Directories that dead daemons left in `base` are removed first.  `*dir` is owned by the caller.
- * DP_ERUNTIME, or DP_ERESOURCE: out of memory. */
+ * DP_ERUNTIME: the directory cannot be made.  DP_ERESOURCE: out of memory. */
 int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err);
 /* Remove the directory, close `lock_fd` and free `dir`.  NULL is allowed. */
 void cache_close(char *dir, int lock_fd);

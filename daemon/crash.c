@@ -5,8 +5,9 @@
  * The report lists the calls that every thread was running, then the stack of the thread that died.
  * Afterwards the process ends as it would have ended without the report.  The signal handlers call
  * only async-signal-safe functions: write(), but neither stdio nor malloc, and they run on a stack
- * of their own.  The calls of another thread may change while they are read.  A fault while they
- * are read costs only that thread's lines; any other fault in the report ends the process. */
+ * of their own.  Another thread may change the list of its calls while the report reads this list.
+ * A fault during that read costs only this thread's lines; any other fault in the report ends the
+ * process. */
 #define _GNU_SOURCE /* for ucontext_t */
 #include "crash.h"
 #include "daemon.h"
@@ -41,7 +42,7 @@ static const struct {
                      {SIGABRT, "SIGABRT"}};
 enum { N_FATAL = sizeof(fatal_signals) / sizeof(fatal_signals[0]) };
 
-/* the handlers before ours: those of a sanitizer, or the default ones */
+/* the handlers that were installed before this file's: those of a sanitizer, or the default ones */
 static struct sigaction previous_actions[N_FATAL];
 static atomic_int reporter; /* id of the thread that writes the report; 0: none */
 static sigjmp_buf read_failed;
@@ -72,8 +73,8 @@ static void add_number(text *t, uint64_t n, unsigned base, int width)
     add(t, at);
 }
 
-/* Append the time in the format of log.c; this code does not call gmtime_r(), which takes a lock.
- * Years are counted from March, so that a leap day is the last day of its year. */
+/* Append the time in the format of log.c, without gmtime_r(), which takes a lock.  Years are
+ * counted from March, so that a leap day is the last day of its year. */
 static void add_stamp(text *t)
 {
     struct timespec now;
@@ -193,11 +194,11 @@ static void put_trap(void *arg, const char *s)
     put_line(trap_event, s);
 }
 
-/* Mask the floating-point exceptions of the interrupted code and let it continue, if they caused
- * the SIGFPE; returns whether they did.  Otherwise a kernel that called feenableexcept() would end
- * the daemon at the next inexact result on its thread, often in other code.  Comparing the masks
- * after each kernel would cost as much as a short call does.  An integer division by zero raises
- * SIGFPE too; that is a fault, and false is returned. */
+/* If floating-point exceptions caused the SIGFPE, mask them in the interrupted code and return
+ * true: the code can continue.  Otherwise a kernel that called feenableexcept() would end the
+ * daemon at the next inexact result on its thread, often in other code.  Comparing the masks after
+ * each kernel would cost as much as a short call does.  An integer division by zero raises SIGFPE
+ * too; that is a fault, and false is returned. */
 static bool mask_exceptions(const siginfo_t *info, void *context)
 {
 #if defined(__x86_64__)
@@ -253,8 +254,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
         siglongjmp(read_failed, 1);
     }
     sigaction(number, &previous_actions[i], NULL);
-    /* the signal was sent by a process; a fault, in contrast, is raised again when its instruction
-     * is repeated, with the right address */
+    /* a process sent the signal, so it must be raised again; a fault comes again by itself, with
+     * the right address, when its instruction is repeated */
     if (info->si_code <= 0)
         raise(number);
 }
@@ -303,12 +304,13 @@ void crash_watch(void)
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     void *one[1];
 
-    /* the first call loads libgcc, which may be impossible later for want of memory */
+    /* the first call loads libgcc, for which there may be no memory at the time of a crash */
     backtrace(one, 1);
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < N_FATAL; i++) {
         sigaction(fatal_signals[i].number, &action, &previous_actions[i]);
-        /* nohup, for example, sets this; a fatal signal must end the process */
+        /* the parent process (nohup, for example) may ignore signals, but a fatal signal must end
+         * the process */
         if (previous_actions[i].sa_handler == SIG_IGN)
             previous_actions[i].sa_handler = SIG_DFL;
     }

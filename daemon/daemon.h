@@ -14,44 +14,44 @@
     X(LINE_BYTES, line_bytes, 1 << 20)              /* --max-line */                               \
     X(ATTACHMENT_BYTES, attachment_bytes, 1 << 30)  /* sum per message; --max-attachment */        \
     X(ATTACHMENTS, attachments, 1024)               /* per message */                              \
-    X(DESCRIPTORS, descriptors, 16)                 /* per message, and waiting for their line */  \
-    X(WAITING_DESCRIPTORS, waiting_descriptors, 32) /* sum over all connections */                 \
-    X(BATCH, batch, 1000)                                                                          \
+    X(DESCRIPTORS, descriptors, 16)                 /* file descriptors per message */             \
+    X(WAITING_DESCRIPTORS, waiting_descriptors, 32) /* received before their line; server-wide */  \
+    X(BATCH, batch, 1000)                           /* requests in one batch */                    \
     X(JSON_DEPTH, json_depth, 128)                                                                 \
     X(JSON_NODES, json_nodes, 1 << 20)          /* values in one line */                           \
     X(JSON_NUMBER_BYTES, json_number_bytes, 63) /* longest number */                               \
     X(OUTSTANDING, outstanding, 1000) /* per connection: requests read and not yet answered */     \
-    X(OUTSTANDING_BYTES, outstanding_bytes, 1 << 20)                                               \
-    X(CANCEL_BYTES, cancel_bytes, 512)       /* a longer call.cancel waits for its turn */         \
-    X(INLINE_BYTES, inline_bytes, 4 << 10)   /* longer data is for workers */                      \
-    X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* a connection with more unread answers is paused */ \
+    X(OUTSTANDING_BYTES, outstanding_bytes, 1 << 20) /* bytes of these requests */                 \
+    X(CANCEL_BYTES, cancel_bytes, 512)       /* a longer call.cancel is queued like a request */   \
+    X(INLINE_BYTES, inline_bytes, 4 << 10)   /* longer data is left to worker threads */           \
+    X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* with more unsent, a connection is not read */      \
     X(ANSWER_BYTES, answer_bytes, 256 << 20) /* JSON text of one answer */                         \
     X(ANSWER_ATTACHMENT_BYTES, answer_attachment_bytes, 1 << 30) /* sum per answer */              \
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \
-    X(SILENT_MS, silent_ms, 5000)     /* then a client without a request may be replaced */        \
-    X(SESSIONS, sessions, 4096)       /* lingering sessions end early above this */                \
+    X(SILENT_MS, silent_ms, 5000)     /* then a silent client may be closed for a new one */       \
+    X(SESSIONS, sessions, 4096)       /* a new session may end one that has no connection */       \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
-      1 << 30) /* --session-bytes, or half of memory */                                            \
+      1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \
     X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24)           /* in running programs */   \
-    X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* as for tensors */        \
+    X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* --session-bytes */       \
     X(SESSION_GENERATORS, session_generators, 1024)                                                \
     X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
-    X(SESSION_NODES, session_nodes, 4 << 20) /* of graphs that backward walks */                   \
+    X(SESSION_NODES, session_nodes, 4 << 20) /* nodes of autograd graphs */                        \
     X(SESSION_NODE_BYTES, session_node_bytes, (int64_t)4 << 30)                                    \
     X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus handles */               \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
-    X(SESSION_THREADS, session_threads, 1024) /* num_threads of session.set */                     \
-    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)                                                   \
-    X(DRAIN_MS, drain_ms, 60 * 60 * 1000)                                                          \
-    X(PROGRAM_STEPS, program_steps, 10000)      /* counted in the steps that the client sent */    \
-    X(SESSION_PROGRAMS, session_programs, 1024) /* made by program.create */                       \
+    X(SESSION_THREADS, session_threads, 1024)    /* num_threads of session.set */                  \
+    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* longest life without a connection */           \
+    X(DRAIN_MS, drain_ms, 60 * 60 * 1000)        /* most time to answer all before a stop */       \
+    X(PROGRAM_STEPS, program_steps, 10000)       /* steps as the client sends them */              \
+    X(SESSION_PROGRAMS, session_programs, 1024)  /* made by program.create */                      \
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* programs and their constants */    \
-    X(PROGRAM_CACHE, program_cache, 64)                      /* programs sent inline */            \
+    X(PROGRAM_CACHE, program_cache, 64)                      /* cached programs of program.run */  \
     X(PROGRAM_CACHE_BYTES, program_cache_bytes, 4 << 20)                                           \
     X(PROBE_MS, probe_ms, 10000)         /* time for the trial load of a plugin */                 \
-    X(WORKERS, workers, 256)             /* most threads when calls block; see --workers */        \
-    X(STUCK_WORKERS, stuck_workers, 256) /* in cancelled calls; added to `workers` */              \
+    X(WORKERS, workers, 256)             /* most, if --workers threads all run long calls */       \
+    X(STUCK_WORKERS, stuck_workers, 256) /* whose cancelled calls still run; beside `workers` */   \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),
@@ -80,13 +80,13 @@ enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 void log_level_set(int level);
 int log_open(const char *path, dp_error *err);
 int log_descriptor(void);
-/* Write one line: log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu", ...).  Names
- * are written in single quotes. */
+/* Write one line: log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu", ...).  Values
+ * that are names are put in single quotes. */
 void log_event(int level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* State of one log_seldom().  Like log_event(), but for events that a client can cause as often as
- * it likes: each log_seldom() in the source writes at most one line a second, and its next line
- * tells how many were left out. */
+/* The state of one log_seldom(), a macro for events that a client can cause as often as it likes.
+ * Each use of the macro in the source writes at most one line a second; the next line tells how
+ * many lines were left out. */
 typedef struct log_gate {
     pthread_mutex_t lock;
     uint64_t open_at; /* time (nanos()) of the next line; earlier events are only counted */

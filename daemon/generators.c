@@ -1,9 +1,7 @@
-/* generators.c -- a session's generators: its default generators, and those that clients
- * created.
+/* generators.c -- a session's generators: its default generators, and those that clients created.
  *
- * A generator's handle is a number from the session's single sequence of handles, as a tensor's is.
- * Every function may be called on any thread; `session.lock` is held only for the time of a
- * search. */
+ * Generators, tensors and objects take their handles from one counter of the session.  Every
+ * function may be called on any thread; `session.lock` is held only for the time of a search. */
 #include "session.h"
 
 int session_generators_init(struct session *s, dp_error *err)

@@ -1,4 +1,4 @@
-/* handles.c -- a short list of handles, for a session's generators and for its objects.
+/* handles.c -- a list of handles, one for a session's generators and one for its objects.
  *
  * A list is short, so it is searched linearly.  The caller holds `session.lock`. */
 #include "session.h"

@@ -1,6 +1,7 @@
-/* job.h -- a request on its way through the daemon (job), and other work for a worker (task).
+/* job.h -- a request and its state in the daemon (job), and other work for a worker thread (task).
  *
- * The loop's thread creates a job, one thread at a time uses it, and the loop's thread frees it. */
+ * The main thread, which runs the event loop, creates and frees each job.  Between these, a job is
+ * used by one thread at a time. */
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H
 
@@ -8,32 +9,34 @@
 
 /* values of job.stage */
 enum {
-    JOB_NEW,      /* the line was read, but not parsed */
-    JOB_PARSED,   /* `rq.root` is set */
-    JOB_ANSWERED, /* `rq.out` is complete, perhaps because parsing the line failed */
+    JOB_NEW,    /* the line was read, but not parsed */
+    JOB_PARSED, /* `rq.root` is set */
+    /* `rq.out` is complete: the request ran or failed, or the line could not be parsed */
+    JOB_ANSWERED,
 };
 
-/* Work that is not a request: work() runs on a worker, then done() on the loop's thread.  Both are
+/* Work that is not a request: work() runs on a worker, then done() on the main thread.  Both are
  * always called. */
 typedef struct task {
     struct task *next;
     void (*work)(struct task *t);
     void (*done)(struct task *t);
     void *arg;
-    uint64_t since; /* time (nanos()) of executor_task() */
+    uint64_t since; /* time (nanos()) when the task was queued */
 } task;
 
 typedef struct job {
     request rq; /* first member: a pointer to a job's request is also one to the job */
     struct job *next;
-    int stage;
-    bool announces; /* the line contains "attachments" or "fds", or descriptors came with it */
-    bool on_loop;   /* the job runs on the loop's thread now */
-    bool must_move; /* placement.c refused the loop's thread: the job must run again on a worker */
+    int stage;      /* JOB_NEW, JOB_PARSED or JOB_ANSWERED */
+    bool announces; /* the line contains "attachments" or "fds", or file descriptors came with it */
+    bool on_loop;   /* the job runs on the main thread now */
+    bool must_move; /* placement.c refused the main thread: the job must run again on a worker */
     bool long_answer; /* the answer has more than LIMIT_INLINE_BYTES */
-    bool overdue;     /* a substitute job has answered the request at its deadline */
-    work work;        /* the work that the method announced to placement.c */
-    /* Owned; usually NULL.  The context with the results of a kernel that ran on the loop's thread,
+    /* another job has answered the request, because its deadline passed; see deadlines.c */
+    bool overdue;
+    work work; /* the work that the method described to placement.c */
+    /* Owned; usually NULL.  The context with the results of a kernel that ran on the main thread,
      * for the worker that prints them. */
     dp_ctx *ctx;
     uint64_t spent;   /* nanoseconds spent on the thread that ran the job last */
@@ -41,7 +44,8 @@ typedef struct job {
     /* time (nanos()) when the job became the first of its connection's queue; 0: not yet */
     uint64_t since;
     struct worker *worker; /* the worker that runs the job.  Lock: executor.lock */
-    uint64_t due; /* time (nanos()) from which the job counts as stuck; 0: not in executor.due */
+    /* time (nanos()) from which the job counts as stuck (see executor.c); 0: not in executor.due */
+    uint64_t due;
     struct job *next_due;
     uint64_t number;           /* ascending number of the job within its connection */
     size_t answer_bytes, sent; /* bytes of the answer (line and parts); bytes already sent */

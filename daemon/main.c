@@ -21,7 +21,7 @@ static int usage(const dp_error *err)
 
 static int serve(const options *o)
 {
-    static server s; /* static, because it has several hundred KB */
+    static server s; /* static, because several hundred KB are much for the stack */
     dp_error err = DP_ERROR_INIT;
     int rc = server_init(&s, o, &err);
 
@@ -73,9 +73,9 @@ static void raise_descriptors(void)
     }
 }
 
-/* Set the stack size of this thread and of future threads.  Kernels need several hundred KiB,
- * nested calls more.  By default a new thread's stack has the size of `ulimit -s`, or 2 MiB if that
- * is unlimited; the main thread's stack grows up to the limit. */
+/* Set the stack size of this thread and of future threads.  A kernel needs up to several hundred
+ * KiB of stack; nested calls need more.  By default a new thread's stack has the size of `ulimit
+ * -s`, or 2 MiB if that is unlimited; the main thread's stack grows up to the limit. */
 static int size_stacks(dp_error *err)
 {
     enum { DEFAULT_BYTES = 8 << 20, MIN_BYTES = 1 << 20 };

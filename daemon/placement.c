@@ -1,23 +1,24 @@
-/* placement.c -- decides which requests may run on the loop's thread, where a long request would
- * delay all others.
+/* placement.c -- decides which requests may run on the main thread, which runs the event loop: a
+ * long request would delay all others there.
  *
  * On that thread a request may parse, copy or print at most LIMIT_INLINE_BYTES.  A request that
  * names a device or uses device memory never runs there, because any copy may wait for the device.
- * The time that a kernel takes is learned for each kernel, class of sizes and kind of answer: the
- * kernel may run there after PROMOTE_CALLS consecutive requests that took less than PROMOTE_NS each
- * and called neither a second kernel nor a device.  A request on the loop's thread that takes more
- * than DEMOTE_NS ends this permission.  When that happens again soon, the number of requests needed
- * grows each time.  All times are those of whole requests: parse, run and print. */
+ * The time of each kernel is learned, for each class of sizes and kind of answer.  A kernel is
+ * promoted, which means that it may run on the main thread, after PROMOTE_CALLS consecutive
+ * requests that took less than PROMOTE_NS each and called neither a second kernel nor a device.  It
+ * is demoted when a request on the main thread takes more than DEMOTE_NS.  If demotions follow each
+ * other soon, the number of requests that the next promotion needs grows each time.  All times are
+ * those of whole requests: parse, run and print. */
 #include "server.h"
 
 enum {
     PROMOTE_CALLS = 16,
     PROMOTE_NS = 50 * 1000,
     DEMOTE_NS = 1000 * 1000,
-    /* factor by which PROMOTE_CALLS grows when demotions follow each other soon */
+    /* factor by which the number of needed requests grows when demotions follow each other soon */
     DEMOTE_FACTOR = 16,
     NEEDED_MAX = 1 << 20,
-    /* sizes below 1 << CLASS_SHIFT form one class; above it, each power of 2 is one */
+    /* sizes below 1 << CLASS_SHIFT are one class; above, a class ends at each power of 2 */
     CLASS_SHIFT = 10,
 };
 
@@ -42,9 +43,9 @@ static uint32_t size_class(size_t n)
     return n == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(n);
 }
 
-/* Find the proof of work `w`, or replace the proof of another work in its slot of the hash table;
- * losing a proof only makes some later calls run on workers.  A method counts as proven from the
- * start.  The caller holds `lock`. */
+/* Find the statistics (proof) about work `w` in the hash table.  If other work has the slot, its
+ * proof is replaced: this only makes some of its later calls run on workers.  A method counts as
+ * proven from the start.  The caller holds `lock`. */
 static proof *proof_of(placement *pl, const work *w)
 {
     uint64_t key = w->kernel;
@@ -68,7 +69,7 @@ bool placement_proven(placement *pl, const work *w)
     return yes;
 }
 
-/* -- questions from methods -- */
+/* -- functions for methods -- */
 
 bool placement_may_run(request *rq, const work *w)
 {
@@ -105,7 +106,7 @@ bool placement_may_take(request *rq, size_t bytes, bool kernel_ran)
 
 /* -- learning -- */
 
-/* Find the plugin that registered the kernel of `w`, for the log. */
+/* Find the registration of the kernel of `w`: the log names its plugin. */
 static dp_provenance provenance_of(const placement *pl, const work *w, dp_arena *a)
 {
     dp_op_info info;
@@ -148,13 +149,13 @@ static void demote(proof *p)
     p->in_a_row = 0;
 }
 
-/* Once work is proven, only a request of more than DEMOTE_NS counts against it, and for a method
- * only such a request on the loop's thread.  On a busy machine a short request can take longer
- * because its thread waits for a core. */
-void placement_note(placement *pl, const job *j, const dp_call_stats *f)
+/* Once work is proven, only a request of more than DEMOTE_NS counts as long; for a method, only
+ * such a request on the main thread.  The limit is high because on a busy machine the thread of a
+ * short request may have to wait for a core. */
+void placement_note(placement *pl, const job *j, const dp_call_stats *stats)
 {
     const work *w = &j->work;
-    /* the job's kernel ran on the loop's thread, and a worker prints its long answer */
+    /* the job's kernel ran on the main thread, and a worker prints its long answer */
     bool after_call = j->ctx != NULL;
     bool too_long = j->on_loop && (j->spent > DEMOTE_NS || after_call);
 
@@ -166,7 +167,7 @@ void placement_note(placement *pl, const job *j, const dp_call_stats *f)
         demote(p);
     else if (j->used_device && w->op != NULL)
         p->in_a_row = 0;
-    else if (f->n_calls <= 1 && j->spent < PROMOTE_NS && !j->long_answer)
+    else if (stats->n_calls <= 1 && j->spent < PROMOTE_NS && !j->long_answer)
         p->in_a_row += p->in_a_row < UINT32_MAX;
     else if (p->in_a_row < p->needed || (w->op != NULL && j->spent > DEMOTE_NS))
         p->in_a_row = 0;

@@ -1,5 +1,5 @@
-/* plugins.c -- loads plugins when the daemon starts, and calls their hooks when a session ends:
- * those beside the executable, then those named by --plugin. */
+/* plugins.c -- loads plugins when the daemon starts (first those beside the executable, then those
+ * named by --plugin), and calls their hooks when a session ends. */
 #define _GNU_SOURCE
 #include "server.h"
 #include <dirent.h>
@@ -16,8 +16,8 @@ int plugin_file(const char *name, const char *plugin_path, dp_arena *a, const ch
 {
     char here[PATH_BYTES];
 
-    /* Symbolic links in the path are not resolved, so that a reload follows them to their targets
-     * at that time. */
+    /* Symbolic links in the path are not resolved: if a link is changed, a reload uses its new
+     * target. */
     if (name[0] != '/' && strchr(name, '/') != NULL && getcwd(here, sizeof(here)) != NULL)
         name = dp_arena_printf(a, "%s/%s", here, name + 2 * (strncmp(name, "./", 2) == 0));
     if (name == NULL)

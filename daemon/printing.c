@@ -3,7 +3,7 @@
 #include "server.h"
 
 enum {
-    /* bytes of text from which an answer counts as long: about 1 ms of printing */
+    /* an answer of at least this many bytes of text is long: it takes about 1 ms to print */
     LONG_PRINT_BYTES = 128 << 10,
 };
 
@@ -16,9 +16,8 @@ struct printer {
 };
 
 /* Return how many workers may print long answers at the same time: one less than the threads of a
- * parallel kernel (by default, the cores), but at least one.  Printing needs only time on a core.
- * With more such workers, the loop's thread would get a small share of the cores, and would wait
- * for the end of the other threads' time slices. */
+ * parallel kernel (by default, the cores), but at least one.  If every core printed, the main
+ * thread would have to wait for the end of another thread's time slice before it runs. */
 static unsigned printers_max(const server *s)
 {
     return s->options->threads > 2 ? (unsigned)s->options->threads - 1 : 1;
@@ -85,7 +84,7 @@ void print_end(request *rq, int begun)
         return;
     executor *ex = &rq->conn->server->executor;
     pthread_mutex_lock(&ex->lock);
-    /* the next waiting worker takes over this turn, so `n_printing` stays the same */
+    /* the next waiting worker begins to print, so `n_printing` stays the same */
     if (ex->printers != NULL)
         wake_printer(ex, &ex->printers);
     else

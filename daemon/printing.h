@@ -4,8 +4,8 @@
 
 #include "executor/executor.h"
 
-/* Cancel the wait of the worker that waits to print the answer of `rq`, if one waits.  The caller
- * holds `ex->lock`. */
+/* If a worker waits in print_begin() to print the answer of `rq`, end its wait: `rq` was cancelled.
+ * The caller holds `ex->lock`. */
 void printing_call_off(executor *ex, const request *rq);
 
 #endif

@@ -2,9 +2,9 @@
  * daemon loads it, because loading may kill the process.
  *
  * Only loading a file shows whether the dynamic linker survives it: a half-written file may have
- * valid headers.  The child runs this executable as `dispatchd --probe FILE`, and writes a line
- * when it has survived.  Whether the line reports success or an error, the daemon then loads the
- * file itself, because its own error messages say more. */
+ * valid headers.  The child process runs this executable as `dispatchd --probe FILE`, and writes a
+ * line after the load.  Even if the line reports an error, the daemon then loads the file itself:
+ * the process survives the load, and the library's error message says more. */
 #define _GNU_SOURCE
 #include "cache.h"
 #include "request.h"
@@ -21,8 +21,8 @@
 
 /* -- the child -- */
 
-/* Return a new descriptor of standard output, for the verdict.  Standard output itself is then
- * /dev/null, so that the plugin cannot write to the pipe. */
+/* Return a new descriptor of the pipe at standard output, to which the child writes its line.
+ * Standard output becomes /dev/null, so that the plugin cannot write to the pipe. */
 static int take_stdout(void)
 {
     int out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -42,7 +42,7 @@ void probe_file(const char *path)
     int out = take_stdout();
 
     prctl(PR_SET_DUMPABLE, 0);        /* no core file: a crash is an expected result here */
-    alarm(LIMIT_PROBE_MS / 1000 + 1); /* in case the daemon has died by then */
+    alarm(LIMIT_PROBE_MS / 1000 + 1); /* in case the daemon dies and nobody kills the child */
     int rc = dp_plugin_try(real != NULL ? real : path, &err);
     dprintf(out, "%s%s%s\n", rc == 0 ? "loads" : dp_error_name(rc), rc == 0 ? "" : ": ",
             err.message);

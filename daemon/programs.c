@@ -1,8 +1,8 @@
-/* programs.c -- a session's programs: those created by program.create, found by handle, and a cache
- * of those sent inline, found by content.
+/* programs.c -- a session's programs: those of program.create, found by handle, and a cache of
+ * those whose steps were sent in program.run, found by content.
  *
- * All are released with the session.  A call that runs a program holds a reference to it, so
- * releasing a program or evicting it from the cache never waits for the call. */
+ * All programs are released when the session ends.  A call that runs a program holds a reference to
+ * it, so releasing a program or evicting it from the cache never waits for the call. */
 #include "session.h"
 #include <string.h>
 

@@ -1,14 +1,15 @@
 /* request.h -- one request, and the functions of the daemon that its method may call.
  *
  *   bytes -> transport/frame.c   finds one message, and the attachments that follow it
- *         -> transport/          keeps requests and answers in order
- *         -> executor/           runs it on the loop's thread or on a worker, see placement.c
+ *         -> transport/          queues requests, and answers, in the order of the messages
+ *         -> executor/           chooses the thread that runs the request; see placement.c
  *         -> methods/envelope.c  checks the message, finds the method, writes the answer around it
  *         -> methods/            the method itself; json/write.c prints into request.out
  *         -> transport/send.c -> bytes
  *
- * Only server.c, transport/ and executor/ use libuv.  Methods use neither sockets nor threads: they
- * reach the daemon's other parts through request.daemon. */
+ * A request runs on the main thread, which runs the event loop (libuv) and owns all sockets, or on
+ * a worker thread.  Only server.c, transport/ and executor/ use libuv.  Methods use neither sockets
+ * nor threads: they reach the daemon's other parts through request.daemon. */
 #ifndef DAEMON_REQUEST_H
 #define DAEMON_REQUEST_H
 
@@ -24,15 +25,17 @@ struct request;
 /* -- functions of the daemon that a method may call; any thread -- */
 
 typedef struct server_info {
-    uint64_t uptime_ms, sessions, connections, requests, calls_inline, calls_worker, demotions;
+    uint64_t uptime_ms, sessions, connections, requests;
+    uint64_t calls_inline, calls_worker, demotions; /* see struct placement */
     dp_registry *reg;
     const char *plugin_path; /* value of --plugin-path; may be NULL */
     const char *cache_dir;   /* directory with the copies of plugins; this process alone uses it */
     const int64_t *limits;   /* [LIMITS], the values in force */
 } server_info;
 
+/* most worker threads; the last one runs only tasks (job.h) */
+enum { WORKERS_MOST = LIMIT_WORKERS + LIMIT_STUCK_WORKERS + 1 };
 /* A call that still runs after its deadline passed, or after its client left. */
-enum { WORKERS_MOST = LIMIT_WORKERS + LIMIT_STUCK_WORKERS + 1 }; /* the last one runs only tasks */
 typedef struct stuck_call {
     uint64_t session;
     const char *method;
@@ -42,12 +45,12 @@ typedef struct stuck_call {
 
 typedef struct daemon_calls {
     void (*info)(struct connection *c, server_info *out);
-    /* usage of all sessions, summed */
+    /* Sum up the usage of all sessions. */
     void (*held)(struct connection *c, dp_usage out[DP_HOLDERS]);
-    /* Report that a plugin was loaded or unloaded, or that this failed: the daemon may have old
-     * generations to close later. */
+    /* Report that a plugin was loaded or unloaded, or that this failed.  The code of an old
+     * generation (load) of a plugin may have to be unmapped later, when no call runs in it. */
     void (*plugins_changed)(struct connection *c);
-    /* Stop accepting connections, wait at most `drain_ms` for running requests, then exit. */
+    /* Stop accepting connections, spend at most `drain_ms` on answering requests, then exit. */
     void (*shutdown)(struct connection *c, int64_t drain_ms);
     /* Move the connection into the session with this key; requests that are read later belong to
      * that session.  DP_ENOTFOUND: no session has the key. */
@@ -55,10 +58,11 @@ typedef struct daemon_calls {
     /* Return the session that later requests of the connection will belong to; owned by the caller.
      * NULL: the connection is closed. */
     struct session *(*session)(struct connection *c);
-    /* Cancel the requests of this connection that have this `id`, were read before `rq` and have
-     * not begun.  `*waiting`: whether some requests still wait. */
+    /* Cancel the requests with this `id` that were read from the connection of `rq` before `rq`.
+     * `*waiting`: whether that connection has unanswered requests which such a cancel can
+     * affect. */
     int (*cancel)(struct request *rq, const cJSON *id, bool *waiting, dp_error *err);
-    /* Let the loop's thread answer `rq` if it has not ended by `deadline` (nanos()): see
+    /* Let the main thread answer `rq` if `rq` has not ended by `deadline` (nanos()): see
      * "deadlines" below. */
     void (*watch)(struct request *rq, uint64_t deadline);
     /* List the calls that were cancelled and have not ended; returns their number. */
@@ -67,12 +71,14 @@ typedef struct daemon_calls {
 
 /* -- the request -- */
 
-/* A connection's dispatcher state; it is copied into request.ctx before a method runs. */
+/* A connection's dispatcher state (PyTorch: the thread-local included and excluded keys, and modes
+ * such as no_grad).  It is copied into request.ctx before a method runs. */
 typedef struct conn_state {
     dp_keyset include, exclude;
-    /* backends and kinds named by both key sets; pinned, so their bits are not reused */
+    /* backends and kinds of wrapper tensors that are in one of the two key sets; pinned, so that
+     * their bits are not reused */
     dp_keyset pinned;
-    int num_threads;
+    int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
 } conn_state;
 
@@ -89,8 +95,8 @@ static inline void answer_part_free(answer_part *p)
     dp_account_close(p->paid_by);
 }
 
-/* Created by transport/life.c, or by deadlines.c for an answer at the deadline; used by one thread
- * at a time. */
+/* One message and its answer.  transport/life.c creates it; deadlines.c creates a second one to
+ * answer a request at its deadline.  One thread at a time uses it. */
 typedef struct request {
     const daemon_calls *daemon;
     struct connection *conn; /* counted reference */
@@ -106,8 +112,8 @@ typedef struct request {
     cJSON *root;
     /* the method to call; NULL: unknown method, which is an error */
     const struct method *method;
-    /* Name of the method that runs now; in a batch, the current request's.  NULL: none has begun.
-     * May be read on any thread. */
+    /* Name of the method that runs now; in a batch, the method of the current request.  NULL: no
+     * method has begun.  Any thread may read it. */
     _Atomic(const char *) running;
     dp_ctx *ctx;        /* context of the thread that runs the request; set before a method runs */
     jw out;             /* the answer's line; ends with LF when it is complete */
@@ -117,14 +123,14 @@ typedef struct request {
     uint64_t bytes_charged; /* bytes of line and attachments, counted for LIMIT_OUTSTANDING_BYTES */
     bool close_after;       /* close the connection after this answer was sent */
     struct run *run;        /* state of the running method; defined in methods/run.c */
-    dp_cancel_flag cancel;  /* not 0: cancelled, or the client has left.  Written on any thread */
-    uint64_t deadline;      /* time (nanos()); 0: none.  In a batch: that of `member` */
+    dp_cancel_flag cancel;  /* not 0: cancelled, or the client has left; any thread may write it */
+    uint64_t deadline;      /* time (nanos()); 0: none.  In a batch: the deadline of `member` */
     atomic_int phase;       /* PHASE_...; see "deadlines" below */
-    /* session_stuck_ends() when the request began to wait for a stuck call */
+    /* value of session_stuck_ends() when the request began to wait for a stuck call */
     uint64_t waits_for;
     bool never_waits; /* fail the request instead of waiting for a stuck call */
     bool batch_begun; /* in a batch: `member` was set */
-    cJSON *member;    /* in a batch: the request that runs, or the next one; NULL: all have run */
+    cJSON *member;    /* in a batch: the request that runs, or runs next; NULL: all have run */
     jw mark;          /* copy of `out` from before the current request of a batch wrote to it */
     struct request *next_stuck; /* link in session.stuck; lock: session.lock */
 } request;
@@ -132,13 +138,13 @@ typedef struct request {
 /* -- deadlines --
  *
  * A request with a deadline runs on a worker.  If it has not ended shortly after the deadline, the
- * loop's thread answers it, and the worker drops the kernel's result when the kernel ends.  `phase`
- * decides which of the two answers: the thread that changes it first. */
+ * main thread answers it, and the worker drops the kernel's result when the kernel ends.  `phase`
+ * decides which of the two threads answers: the one that changes `phase` first. */
 enum {
-    PHASE_OPEN,  /* no deadline is watched, or the kernel has ended: the worker answers */
-    PHASE_READS, /* a deadline is watched; arguments are read, no kernel has begun */
-    PHASE_CALLS, /* a deadline is watched; a kernel runs, and until it ends `run` does not change */
-    PHASE_ANSWERED, /* the loop's thread has answered: start no kernel, print nothing */
+    PHASE_OPEN,     /* no deadline is watched, or the kernel has ended: the worker answers */
+    PHASE_READS,    /* a deadline is watched; arguments are read, no kernel has begun */
+    PHASE_CALLS,    /* a deadline is watched; a kernel runs, and does not change request.run */
+    PHASE_ANSWERED, /* the main thread has answered: start no kernel, print nothing */
 };
 /* Called before a kernel begins.  false: the request is answered; return DP_EANSWERED. */
 static inline bool deadline_call(request *rq)
@@ -156,34 +162,36 @@ static inline bool deadline_end(request *rq)
                                    atomic_compare_exchange_strong(&rq->phase, &phase, PHASE_OPEN));
 }
 
-/* -- placement.c: which requests may run on the loop's thread -- */
+/* -- placement.c: which requests may run on the main thread -- */
 
-/* A description of work that may take long.  A method asks placement_may_run() before it begins
- * such work.  If the answer is false, the method returns DP_EWORKER: its output is dropped, and the
- * same parsed request runs again on a worker, where the answer is always true.  The time of the
- * whole request is then recorded for this work. */
+/* A kernel call, or a method, that may take long.  A method asks placement_may_run() before it
+ * begins such work.  If the answer is false, the method returns DP_EWORKER: its output is dropped,
+ * and the same parsed request runs again on a worker, where the answer is always true.
+ * placement_note() then records the time of the whole request under this work. */
 typedef struct work {
-    /* dp_bound_kernel(), or the number of a method; 0: the request is an error, so short */
+    /* result of dp_bound_kernel(), or a number for the method; 0: the request ends in an error, so
+     * it is short */
     uint64_t kernel;
-    const char *op;     /* the operator's name; NULL: the work is a method */
-    size_t bytes;       /* bytes of the line and of tensor arguments; SIZE_MAX: only for workers */
-    double asked;       /* product of numeric arguments, an estimate: 2^24 for ones([4096, 4096]) */
+    const char *op; /* the operator's name; NULL: the work is a method */
+    size_t bytes;   /* bytes of the line and of tensor arguments; SIZE_MAX: only for workers */
+    /* product of the numeric arguments, to estimate the output: 2^24 for ones([4096, 4096]) */
+    double asked;
     int how;            /* the answer's kind: RETURN_* */
     const char *method; /* the method's name if `op` is NULL */
 } work;
-/* May this work run on the current thread?  On the loop's thread: only if it is proven to be
+/* May this work run on the current thread?  On the main thread: only if it is proven to be
  * short. */
 bool placement_may_run(request *rq, const work *w);
 /* May `bytes` bytes be parsed, copied or printed on this thread?  `kernel_ran`: the kernel has
- * already run, so if the result is false, a worker continues with the same `rq->run` and
+ * already run.  Then, if the answer is false, a worker continues with the same `rq->run` and
  * `rq->ctx`. */
 bool placement_may_take(request *rq, size_t bytes, bool kernel_ran);
 
 /* -- printing.c -- */
 
-/* Wait until this worker may print `bytes` bytes of text.  At most one worker less than there are
- * cores prints long answers at the same time; others wait in order of arrival.  Returns the
- * argument for print_end(), or DP_ECANCELLED. */
+/* Wait until this worker may print `bytes` bytes of text.  The number of workers that print long
+ * answers at the same time is limited (printers_max()); others wait in order of arrival.  Returns
+ * the argument for print_end(), or DP_ECANCELLED. */
 int print_begin(request *rq, uint64_t bytes, dp_error *err);
 void print_end(request *rq, int begun);
 
@@ -203,7 +211,8 @@ dp_flag *session_grad_flag(struct session *s);
 uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err);
 dp_tensor *session_tensor_get(struct session *s, uint64_t handle); /* owned; NULL: unknown handle */
 bool session_release(struct session *s, uint64_t handle);
-/* Charge the new storage of `t` to the session.  `t` has a handle, and its storage was replaced. */
+/* Charge the new storage of `t` to the session.  `t` has a handle, and an operator has replaced its
+ * storage. */
 void session_moved(struct session *s, const dp_tensor *t);
 /* `*out`: owned array of handles, ascending; returns its length */
 size_t session_handles(struct session *s, uint64_t **out);
@@ -212,13 +221,13 @@ uint64_t session_handle_of(struct session *s, const dp_tensor *t);
 
 /* -- session.c: stuck calls, which were answered at their deadline and still run -- */
 
-/* Change the phase of `rq`, because the loop's thread is about to answer it, and list `rq` as stuck
- * if a kernel runs; `*calls` tells whether one runs.  false: the request has ended, so its worker
- * answers. */
+/* Change the phase of `rq` to PHASE_ANSWERED, because the main thread is about to answer it.  If
+ * `rq` runs a kernel, list `rq` as stuck; `*calls` tells whether it does.  false: `rq` has ended,
+ * so its worker answers it. */
 bool session_stuck_add(struct session *s, request *rq, bool *calls);
 void session_stuck_remove(struct session *s, request *rq); /* no effect if `rq` is not listed */
-/* Does `shares(r, arg)` hold for the `run` of any stuck call?  `*ends` gets session_stuck_ends()
- * from the same moment. */
+/* Is `shares(r, arg)` true for the request.run of some stuck call?  `*ends` gets the value of
+ * session_stuck_ends() at the same moment. */
 bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *arg),
                         const void *arg, uint64_t *ends);
 uint64_t session_stuck_ends(struct session *s); /* number of stuck calls that have ended */
@@ -231,8 +240,8 @@ dp_generators *session_default_generators(struct session *s); /* borrowed */
 uint64_t session_generator_put(struct session *s, dp_generator *g, dp_error *err);
 dp_generator *session_generator_get(struct session *s, uint64_t handle);
 bool session_generator_release(struct session *s, uint64_t handle);
-/* Does a kernel hold one of the session's generators now?  Another kernel that needs the same
- * generator may wait long. */
+/* Does a kernel hold the lock of one of the session's generators now?  A second kernel that needs
+ * the same generator may wait long. */
 bool session_draws(struct session *s);
 
 /* -- objects.c: handles of plugins' objects; the functions work like those for tensors -- */
@@ -252,16 +261,16 @@ uint64_t programs_put(programs *ps, dp_program *p, dp_error *err);
 dp_program *programs_get(programs *ps, uint64_t handle); /* owned; NULL: unknown handle */
 bool programs_release(programs *ps, uint64_t handle);
 /* A cache of programs that were sent inline; the least recently used one is evicted first.  `key`
- * is the content of the program, any bytes.  programs_recall() returns a reference owned by the
- * caller, or NULL.  programs_remember() takes its own reference to `p`, or does nothing if `p` does
- * not fit. */
+ * is the content of the program, as `bytes` bytes.  programs_recall() returns a reference owned by
+ * the caller, or NULL.  programs_remember() takes its own reference to `p`, or does nothing if `p`
+ * does not fit. */
 dp_program *programs_recall(programs *ps, const char *key, size_t bytes);
 void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p);
 
 /* -- probe.c -- */
 
-/* Let a child process load this file first, in case loading kills the process; the function for
- * dp_load_options.probe.  Any thread. */
+/* Let a child process load the file `copy` first, in case loading kills the process.  This is the
+ * function for dp_load_options.probe.  Any thread. */
 int probe(const char *copy, dp_error *err);
 
 #endif

@@ -2,9 +2,9 @@
  *
  *   INIT -> SERVING --server.shutdown, SIGTERM--> DRAINING --all answered, or drain_ms--> LEAVING
  *
- * While it drains, the daemon accepts no connections and still answers everything that clients have
- * sent until then; each connection is closed after its last answer was sent.  All functions run on
- * the loop's thread, except on_session_due() and the functions for which daemon_calls allows any
+ * While it drains, the daemon accepts no connections, but still answers everything that clients
+ * sent before; each connection is closed after its last answer was sent.  All functions run on the
+ * main thread, except on_session_due() and the functions for which daemon_calls allows any
  * thread. */
 #define _GNU_SOURCE
 #include "cache.h"
@@ -21,7 +21,7 @@ enum {
     ACCEPT_ROUNDS = 16,    /* connections accepted before other events are handled */
     ACCEPT_AGAIN_MS = 100, /* pause after accept() failed */
     REAP_MS = 1000,        /* interval between two calls of dp_plugin_reap() */
-    /* after this number of ended sessions, malloc's free memory is given back to the system */
+    /* number of ended sessions after which malloc's free memory is given back to the system */
     TRIM_SESSIONS = 250,
     STOP_MS = 500,   /* time for workers to end calls whose results nobody waits for */
     DRAIN_MS = 5000, /* time to drain after SIGTERM or SIGINT */
@@ -61,8 +61,8 @@ static void on_async(uv_async_t *h)
         begin_drain(s);
 }
 
-/* Close old generations of plugins that no thread runs any more, and release device memory that no
- * stream uses any more.  This is a task for a worker, because dlclose() may block. */
+/* Unmap the code of unloaded plugins that no thread runs any more, and release device memory that
+ * no stream uses any more.  A worker runs this task, because dlclose() may block. */
 static void reap_work(task *t)
 {
     server *s = t->arg;
@@ -90,8 +90,8 @@ static void on_reap(uv_timer_t *h)
     executor_task(&s->executor, &s->reap_task);
 }
 
-/* Start the timer that calls dp_plugin_reap().  It runs only while there is something to release,
- * because with an active timer the system takes longer to wait for requests. */
+/* Start the timer that calls dp_plugin_reap().  The timer runs only while there is something to
+ * release: with an active timer, each wait for requests costs more. */
 static int start_reap(server *s)
 {
     return uv_is_active((uv_handle_t *)&s->reap)
@@ -99,10 +99,10 @@ static int start_reap(server *s)
                : uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
 }
 
-/* End sessions that are due, and give free memory back to the system.  This is a task for a worker,
- * because a session may have a million tensors.  After the last session ended, memory will not be
- * needed soon.  After TRIM_SESSIONS sessions, the freed memory is scattered in the C library's
- * heaps, and later sessions would not reuse all of it. */
+/* End the sessions whose time without a connection is over.  A worker runs this task, because a
+ * session may have a million tensors.  Free memory is given back to the system after the last
+ * session ended, and after TRIM_SESSIONS sessions: later sessions would not reuse all of it,
+ * because it is scattered in the C library's heaps. */
 static void linger_work(task *t)
 {
     server *s = t->arg;
@@ -136,7 +136,8 @@ static void start_linger(server *s)
 {
     if (s->leaving)
         return;
-    /* the running task may have already passed the session that is due, so run it again */
+    /* the running task may have checked this session before the session had to end, so run it
+     * again */
     if (s->lingering) {
         atomic_store(&s->session_due, true);
         uv_timer_start(&s->linger, on_linger, 1, 0);
@@ -171,7 +172,8 @@ static void on_accept_again(uv_timer_t *h)
 }
 
 /* Stop accepting for ACCEPT_AGAIN_MS after a failure, which `why` describes.  New clients wait in
- * the listener's queue.  The listener would stay readable meanwhile, so it is not polled. */
+ * the queue of the listening socket, which stays readable meanwhile; polling it would wake the loop
+ * again and again. */
 static void pause_listening(server *s, const char *why)
 {
     log_seldom(LOG_ERROR, "accept", "error=\"%s\"", why);
@@ -232,7 +234,7 @@ static void begin_drain(server *s)
     log_event(LOG_INFO, "server.drain", "connections=%u drain_ms=%lld",
               atomic_load(&s->n_connections), (long long)ms);
     s->draining = true;
-    /* clients in the listener's queue may have sent requests already */
+    /* clients in the queue of the listening socket may have sent requests already */
     accept_some(s, LIMIT_CONNECTIONS);
     stop_listening(s);
     executor_drain(&s->executor);
@@ -273,8 +275,8 @@ static void usage_get(struct connection *c, dp_usage out[DP_HOLDERS])
     sessions_usage(&c->server->sessions, out);
 }
 
-/* Start the timer that calls dp_plugin_reap(), because it must also release device memory that was
- * put aside while a stream uses it.  Any thread. */
+/* Start the timer that calls dp_plugin_reap(): freed device memory waits for a stream that still
+ * uses it.  Any thread. */
 static void on_memory_aside(void *arg)
 {
     server *s = arg;
@@ -283,7 +285,8 @@ static void on_memory_aside(void *arg)
     uv_async_send(&s->async);
 }
 
-/* Log a change that a plugin made to the process; the library has undone it. */
+/* Log, and add to the request's answer, that a plugin changed the process (such as the rounding
+ * mode); the library has undone the change. */
 static void on_warning(const char *text, void *arg)
 {
     (void)arg;
@@ -374,7 +377,7 @@ static int init_loop(server *s, dp_error *err)
     return rc < 0 ? dp_error_set(err, DP_ERUNTIME, "signals: %s", uv_strerror(rc)) : 0;
 }
 
-/* Log a note that a plugin writes about itself.  Any thread. */
+/* Log a status text (note) that a plugin provides.  Any thread. */
 static void on_note(void *arg, const char *plugin, const char *name, const char *text)
 {
     (void)arg;
@@ -461,7 +464,7 @@ static bool stop(server *s)
         if (!executor_stop(&s->executor, nanos() + STOP_MS * UINT64_C(1000000)))
             return false;
         take_done(s);
-        take_done(s); /* a second time, for jobs that the first call's tasks returned */
+        take_done(s); /* again, for the jobs that tasks of the first call have returned */
         executor_fini(&s->executor);
     }
     dp_on_aside(NULL, NULL);

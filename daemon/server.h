@@ -1,6 +1,7 @@
-/* server.h -- the daemon's state, which the loop's thread and the workers share.
+/* server.h -- the daemon's state, which the main thread and the workers share.
  *
- * The loop's thread owns the connections and their sockets; workers run requests. */
+ * The main thread runs the event loop, and owns the connections and their sockets; workers run
+ * requests. */
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
 
@@ -19,27 +20,29 @@ typedef struct server {
     uv_async_t async;
     uv_signal_t sigterm, sigint;
     uv_timer_t reap, linger, drain, accept, waiting;
-    /* descriptors received but not yet announced by a line, of all connections */
+    /* file descriptors that were received before the line that announces them, of all
+     * connections */
     unsigned waiting_descriptors;
     task reap_task, linger_task;
     bool reaping, lingering; /* reap_task or linger_task is queued or runs */
-    size_t reap_left; /* result of the last dp_plugin_reap(): what could not be released yet */
-    /* dp_plugin_reap() may have old generations or device memory to release */
+    /* result of the last dp_plugin_reap(): number of things that could not be released yet */
+    size_t reap_left;
+    /* dp_plugin_reap() may have code of unloaded plugins, or device memory, to release */
     atomic_bool reap_due;
     dp_registry *reg;
     placement placement;
     executor executor;
     sessions sessions;
     struct connection *connections;
-    uv_prepare_t turn; /* called at the start of each turn of the loop */
-    size_t turn_bytes; /* bytes sent in this turn of the loop */
-    /* Connections with more to send than this turn of the loop allowed, first come, first
-     * served. */
+    uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
+    size_t turn_bytes; /* bytes of answers sent in this loop iteration */
+    /* Connections that have more to send than this loop iteration allows (TURN_BYTES); they send in
+     * this order in the next ones. */
     struct connection *deferred, *deferred_tail;
     uint64_t last_connection;
     atomic_uint n_connections;
     atomic_uint_fast64_t requests;
-    /* Written by the loop's thread: the number of the connection that sent the newest request, the
+    /* Written by the main thread: the number of the connection that sent the newest request, the
      * time of that request, and the time of the newest request from any other connection
      * (nanos()). */
     atomic_uint_fast64_t last_sender, last_sent_at, others_sent_at;
@@ -49,12 +52,13 @@ typedef struct server {
     int cache_fd; /* descriptor of the lock file in `cache`; -1: none */
     int64_t limits[LIMITS];
     bool looping, listening, executing, draining, leaving;
-    /* time (nanos()) when the next session ends; 0: none.  Used by linger_task */
+    /* time (nanos()) when the next session without a connection ends; 0: none.  Used by
+     * linger_task */
     uint64_t linger_next;
     /* number of ended sessions at the last malloc_trim().  Used by linger_task */
     uint64_t trimmed_after;
     atomic_bool shutdown;    /* shutdown was requested, with `drain_ms` */
-    atomic_bool session_due; /* a session may be due: linger_task must run */
+    atomic_bool session_due; /* a session may have to end: linger_task must run */
     atomic_int_fast64_t drain_ms;
 } server;
 
@@ -62,8 +66,8 @@ typedef struct server {
 
 /* Fill in `s->limits` from the options and the system's own limits. */
 void limits_init(server *s);
-/* Check that the limit of descriptors allows at least two connections.  DP_ERESOURCE: it is too
- * low. */
+/* Check that the system's limit of file descriptors allows at least two connections.  DP_ERESOURCE:
+ * the limit is too low. */
 int limits_check(const server *s, dp_error *err);
 
 /* -- plugins.c -- */
@@ -74,7 +78,7 @@ int plugin_file(const char *name, const char *plugin_path, dp_arena *a, const ch
 /* Load the plugins beside the executable, and those that --plugin names. */
 int plugins_load(server *s, dp_error *err);
 /* Run the plugins' hooks for the end of a session; the function for sessions.on_end, with the
- * registry as `reg`.  Called on a worker, or on the loop's thread when the daemon stops. */
+ * registry as `reg`.  Called on a worker, or on the main thread when the daemon stops. */
 void plugins_session_ended(void *reg, uint64_t session);
 
 /* -- server.c -- */

@@ -1,8 +1,9 @@
 /* session.c -- sessions: their keys, their lifetimes, and their tensors by handle.
  *
- * A session's handles ascend and are never reused.  So its table is an array sorted by handle: a
- * new handle is appended, and a lookup is a binary search.  Released handles stay in the array as
- * empty entries, until they are half of it and the array is compacted.
+ * A session's handles are ascending numbers and are never reused.  The table of tensors is
+ * therefore an array sorted by handle: a new handle is appended, and a lookup is a binary search.
+ * Released handles stay in the array as empty entries, until they are half of it and the array is
+ * compacted.
  *
  * `sessions` lists the sessions that can be joined, with one reference to each; connections and
  * running requests hold further references.  Dropping the last reference frees the session and its
@@ -66,7 +67,8 @@ static void end_session(sessions *all, struct session **p)
     all->n--;
 }
 
-/* Add `s` to the list.  If the list is full, end the lingering session that is due first. */
+/* Add `s` to the list.  If the list is full, end the session without a connection that would end
+ * first. */
 static int enlist(struct session *s, dp_error *err)
 {
     sessions *all = s->all;

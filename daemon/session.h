@@ -1,13 +1,16 @@
-/* session.h -- sessions: their contents and their lifetimes.  Connections join and leave
- * sessions. */
+/* session.h -- sessions: their contents and their lifetimes.
+ *
+ * A session owns tensors and other objects, which clients name by handles.  Connections join and
+ * leave sessions.  A session without a connection lingers, that is, it waits for a new connection,
+ * for the time `linger_ms`; then it ends. */
 #ifndef DAEMON_SESSION_H
 #define DAEMON_SESSION_H
 
 #include "request.h"
 #include <stdatomic.h>
 
-/* A session's queue in the executor: its connections that have a request to run, first come, first
- * served.  Lock: executor.lock. */
+/* A session's queue in the executor: its connections that have a request to run, in the order of
+ * arrival.  Lock: executor.lock. */
 typedef struct turn_queue {
     struct turn_queue *next;
     struct connection *head, *tail;
@@ -22,10 +25,10 @@ typedef struct program_handle {
 } program_handle;
 
 typedef struct cached_program {
-    char *key;               /* owned: the program's content, as bytes */
+    char *key;               /* owned: the program's content; see programs_recall() */
     size_t key_bytes, bytes; /* length of `key`; bytes charged for program and key */
     dp_program *program;     /* owned */
-    uint64_t used;           /* value of programs.uses at the last use */
+    uint64_t used;           /* value of programs.uses when the program was last used */
 } cached_program;
 
 struct programs {
@@ -69,7 +72,7 @@ typedef struct sessions {
     struct session *ended; /* sessions that have ended, for sessions_reap() to release */
     uint64_t last_id;
     uint64_t n; /* length of the list `head` */
-    /* Called on any thread when a session may be due for sessions_reap(); may be NULL. */
+    /* Called on any thread when sessions_reap() may have a session to end; may be NULL. */
     void (*on_due)(void *arg);
     void *on_due_arg;
     /* Called by sessions_reap() for each session that has ended, after its handles were released;
@@ -81,12 +84,14 @@ typedef struct sessions {
 struct session {
     atomic_uint refs;
     uint64_t id;
-    char key[33], label[32];
+    char key[33];   /* see session_key() */
+    char label[32]; /* name of the session for reports about running calls */
     /* Lock of the next four members: sessions.lock. */
     struct session *next;
     unsigned n_connections;
     int64_t linger_ms;
-    uint64_t ends_at; /* time (nanos()) when the session ends; 0: it has connections */
+    /* time (nanos()) when the session ends if no connection joins; 0: it has connections */
+    uint64_t ends_at;
     sessions *all;
     turn_queue turn_queue;
     /* owned: the account that is charged for tensors and calls of the session */
@@ -94,7 +99,8 @@ struct session {
     /* protects the members from `handles` to `objects`, and `stuck` and `stuck_ends` */
     pthread_mutex_t lock;
     handle *handles; /* sorted by id */
-    size_t n_handles, cap_handles, n_released;
+    size_t n_handles, cap_handles;
+    size_t n_released; /* number of entries of `handles` whose handle was released */
     uint64_t last_handle;
     handle_list generators;
     handle_list objects;
@@ -102,7 +108,7 @@ struct session {
     dp_streams *streams;               /* owned; has its own lock */
     programs programs;                 /* has its own lock */
     dp_flag grad;                      /* see session_grad_flag() */
-    request *stuck; /* stuck calls: answered at their deadline, and still running */
+    request *stuck; /* list of stuck calls: answered at their deadline, and still running */
     atomic_uint n_stuck;
     uint64_t stuck_ends; /* number of stuck calls that have ended */
 };
@@ -111,8 +117,8 @@ void session_generators_fini(struct session *s);
 void session_objects_drop(struct session *s); /* Release all handles of objects; objects.c. */
 void sessions_init(sessions *all, const int64_t *limits); /* `limits` has LIMITS members */
 void sessions_fini(sessions *all);
-/* Create a session with one connection; owned by the caller.  At LIMIT_SESSIONS it replaces a
- * lingering session.  NULL: failed, see `*err`. */
+/* Create a session with one connection; owned by the caller.  If there are LIMIT_SESSIONS sessions,
+ * one without a connection is ended.  NULL: failed, see `*err`. */
 struct session *session_new(sessions *all, dp_error *err);
 /* Add a connection to the session with this key; the reference is owned by the caller.  NULL: no
  * session has this key. */
@@ -120,9 +126,9 @@ struct session *session_join(sessions *all, const char *key);
 /* Remove a connection from `s`, and drop its reference.  When it was the last connection, the
  * session begins to linger. */
 void session_leave(struct session *s);
-/* End and release every session that has lingered long enough.  Returns the time (nanos()) when the
- * next session is due; 0: none is.  `all_of_them`: end all sessions without a connection, due or
- * not. */
+/* End and release every session whose time without a connection is over.  Returns the time
+ * (nanos()) when the next session ends; 0: none does.  `all_of_them`: end every session without a
+ * connection now. */
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them);
 uint64_t sessions_count(sessions *all);
 uint64_t sessions_ended(sessions *all); /* number of sessions that have ended since the start */

@@ -1,14 +1,16 @@
-/* deadlines.c -- the loop's thread checks waiting jobs, and running jobs whose deadline has passed,
- * at the times when they are due.
+/* deadlines.c -- the main thread answers waiting jobs that were cancelled or whose deadline has
+ * passed, and the requests of stuck calls (executor.c).
  *
- * Every function is for the loop's thread, except executor_watch() and executor_stuck(). */
+ * A job is due at the time when it must be checked for one of these reasons.
+ *
+ * Every function is for the main thread, except executor_watch() and executor_stuck(). */
 #include "executor/parts.h"
 #include "methods/methods.h"
 
 enum {
-    /* time that the loop's thread spends on parsing in one turn; workers parse the other jobs */
+    /* time that on_watch() spends on parsing; workers parse the remaining jobs */
     PARSE_TURN_NS = 500 * 1000,
-    /* number of running calls that are searched for the one of a stuck worker */
+    /* most running calls among which the call of a stuck worker is looked up */
     STUCK_CALLS = 4 * WORKERS_MOST,
 };
 
@@ -33,8 +35,8 @@ void deadlines_watch(executor *ex)
 
 /* -- running jobs that are due -- */
 
-/* Answer the request of `j`, whose deadline has passed, with a substitute job.  false: out of
- * memory, try again later.  The caller holds the lock. */
+/* Answer the request of `j`, whose deadline has passed, by a second job, because the worker still
+ * uses `j`.  false: out of memory, try again later.  The caller holds the lock. */
 static bool answer_for(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
@@ -118,8 +120,8 @@ static void handle_due(executor *ex, job *j, stuck_call *found)
 
 /* -- waiting jobs -- */
 
-/* Is it unnecessary to run the waiting, parsed job `j`, because it was cancelled or its deadline
- * has passed?  `*err` tells which.  The caller holds the lock. */
+/* Was the waiting, parsed job `j` cancelled, or has its deadline passed?  Then `*err` tells which,
+ * and `j` need not run.  The caller holds the lock. */
 static bool need_not_run(const job *j, uint64_t now, dp_error *err)
 {
     bool is_cancelled = job_in_cancels(j);
@@ -130,14 +132,14 @@ static bool need_not_run(const job *j, uint64_t now, dp_error *err)
     return (is_cancelled ? job_fail_cancelled(err) : run_check_deadline(&j->rq, now, err)) < 0;
 }
 
-/* Return the first job of `c`, which need not run, to the loop's thread: with its answer, or with
- * `*err`.  The caller holds the lock. */
+/* Answer the first job of `c`, which need not run, with `*err`, unless it is answered already, and
+ * return it to the main thread.  The caller holds the lock. */
 static void answer_waiting(executor *ex, struct connection *c, const dp_error *err)
 {
     job *j = c->queue.head;
     uint64_t since = c->check_at;
 
-    /* the next request of the batch runs */
+    /* `j` is a batch: only its current request is answered, and the next one must run */
     if (j->stage == JOB_PARSED && !request_give_up(&j->rq, err)) {
         c->parked = NULL;
         c->check_at = turns_check_time(c);
@@ -181,7 +183,7 @@ static job_list check_waiting(executor *ex, uint64_t now)
     return unparsed;
 }
 
-/* The waiting job of task `t` is parsed: let its connection wait again. */
+/* Called when task `t` has parsed a waiting job: put the job back into its connection's queue. */
 static void parsed_waiting(task *t)
 {
     job *j = t->arg;

@@ -4,7 +4,7 @@
 #include "printing.h"
 
 enum {
-    /* time after its last request in which another connection counts as active */
+    /* a connection counts as active for this time after its last request */
     OTHERS_ACTIVE_MS = 100,
 };
 
@@ -19,9 +19,8 @@ void job_answered(job *j)
         j->answer_bytes += j->rq.parts[i].bytes;
 }
 
-/* Drop the result of `j`, because the loop's thread has answered its request.  The lock is taken
- * and released once, to wait until the loop's thread, which reads `j->rq` under it, has
- * finished. */
+/* Drop the result of `j`, because the main thread has answered its request.  The main thread reads
+ * `j->rq` while it holds the lock; taking the lock once waits until it has finished. */
 static void drop_overdue(executor *ex, job *j)
 {
     pthread_mutex_lock(&ex->lock);
@@ -39,9 +38,7 @@ void job_drop(job *j)
     json_free(rq->root);
     dp_free(rq->line);
     dp_free(rq->attached);
-    rq->session =
-        /* may be the last reference, which frees the session's tensors */
-        session_unref(rq->session);
+    rq->session = session_unref(rq->session); /* the last reference frees the session's tensors */
     rq->root = NULL;
     rq->line = NULL;
     rq->attached = NULL;
@@ -80,8 +77,8 @@ static bool cancelled(executor *ex, const job *j)
     return found;
 }
 
-/* Make `j` the running job of its connection, so that executor_cancel() finds it.  A call.cancel
- * that was read before is in the connection's `cancels`. */
+/* Make `j` the running job of its connection, so that executor_cancel() finds `j`.  A call.cancel
+ * that was read earlier is found in connection.cancels. */
 static void set_running(executor *ex, job *j)
 {
     struct connection *c = j->rq.conn;
@@ -118,9 +115,9 @@ void job_parse(job *j)
 }
 
 /* Return how many threads a parallel kernel of `c` may use at time `now` (nanos()).  While other
- * connections send requests too, it is one less than --threads (default: the cores).  If the kernel
- * used every core, short calls of other connections would wait for a core until the system's next
- * clock tick, 4 ms. */
+ * connections send requests too, one thread less than --threads (default: the number of cores) may
+ * be used.  If the kernel used every core, short calls of other connections would wait for a core
+ * until the system's next clock tick, 4 ms. */
 static int fair_threads(const struct connection *c, int requested, uint64_t now)
 {
     const server *s = c->server;
@@ -148,9 +145,9 @@ static void prepare(dp_ctx *ctx, request *rq)
     dp_ctx_set_threads(ctx, fair_threads(rq->conn, rq->state->num_threads, rq->t_started));
 }
 
-#define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* a bit that is 0 in the numbers of kernels */
+#define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* a bit that is 0 in every kernel's number */
 
-/* Fill in `j->work` as far as the message alone determines it; `kernel` 0: not determined.  Returns
+/* Fill in `j->work` if the method alone determines it; otherwise `j->work.kernel` is 0.  Returns
  * the method. */
 static const method *begin_work(job *j)
 {
@@ -183,8 +180,8 @@ bool executor_may_begin(executor *ex, job *j)
 
 /* -- running the method -- */
 
-/* Run the parsed message, or only print its answer if its kernel has already run.  Returns
- * RUN_... */
+/* Run the parsed message, or only print its answer if its kernel has already run.  Returns a RUN_
+ * constant. */
 static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
 {
     request *rq = &j->rq;
@@ -239,7 +236,8 @@ int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
     if (outcome == RUN_DONE)
         job_answered(j);
     if (outcome == RUN_DONE || outcome == RUN_ANSWERED)
-        /* before the answer is sent, so that the loop is idle when its client wakes up */
+        /* before the answer is sent, so that the main thread is idle when the client sends its next
+         * request */
         job_drop(j);
     return outcome;
 }

@@ -1,26 +1,27 @@
 /* executor.c -- decides which thread runs a request, and when.
  *
- * A connection's jobs run one after another.  A connection that has a job to run is ready, and
- * is in the turn queue of its session.  Turn queues take turns, and so do the connections in a
- * turn queue.  At most one worker runs a connection's jobs, and at most `cap` workers run a
- * session's, so a session with many connections cannot use every thread.  Workers are started
- * when they are needed, up to `cap`.  When work has waited for STALLED_NS because all workers
- * are inside long calls, more are started, up to LIMIT_WORKERS; these exit after they have been
- * idle for a while.  A task is work that is no request.  If a task waits that long, one worker
- * more can be started, which runs only tasks, so calls never delay tasks for long.
+ * A connection's jobs run one after another.  A connection that has a job to run is ready, and is
+ * in its session's queue, the turn queue.  Sessions take turns, and so do the connections of a
+ * session.  At most one worker runs a connection's jobs, and at most `cap` workers run a session's,
+ * so a session with many connections cannot use every thread.  Workers are started when they are
+ * needed, up to `cap`.  When a job has waited for STALLED_NS because all workers run long calls,
+ * more are started, up to LIMIT_WORKERS; these exit after they have been idle for a while.  A task
+ * is work that is not a request.  If a task waits that long, one more worker can be started, which
+ * runs only tasks: long calls then cannot delay tasks.
  *
- * The loop's thread runs short requests itself: see placement.c.
+ * The main thread runs short requests itself: see placement.c.
  *
- * A call is cancelled by its deadline, or because its client left.  If it has not ended STUCK_NS
- * later, its worker is stuck.  After a deadline the loop's thread then answers the request and the
- * connection goes on; when the call ends, its result is dropped.  A stuck worker does not count in
- * `n_workers`, nor in its session's `running`, so another worker may be started instead of it, for
- * up to LIMIT_STUCK_WORKERS stuck workers.  A request that has an argument of a stuck call of its
- * session waits until a stuck call has ended: its connection is parked.  A worker that waits for a
- * generator which another kernel holds does not count either.
+ * A call is cancelled when its deadline passes, or when its client leaves.  If the call has not
+ * ended STUCK_NS later, its worker is stuck.  After a deadline the main thread then answers the
+ * request, and the connection's next job may run; when the call ends, its result is dropped.  A
+ * stuck worker does not count in `n_workers`, nor in its session's `running`, so another worker may
+ * be started to replace it; at most LIMIT_STUCK_WORKERS are replaced.  A worker that waits for a
+ * generator which another kernel has locked is replaced in the same way.  A request with an
+ * argument that a stuck call of its session uses must wait until a stuck call has ended: its
+ * connection is parked, which means that it is not ready meanwhile.
  *
  * A connection that waits is in the list `waiting`, whether it waits for a worker, for its
- * session's turn or for the end of a stuck call.  The loop's thread checks the first job of each
+ * session's turn or for the end of a stuck call.  The main thread checks the first job of each
  * connection in that list: a job whose deadline has passed, or that was cancelled, is answered
  * without a worker.
  *
@@ -28,7 +29,7 @@
  *   workers.c    starts and ends the worker threads
  *   execute.c    runs one job
  *   stuck.c      handles workers whose calls do not end
- *   deadlines.c  checks on waiting and running jobs when they are due */
+ *   deadlines.c  checks waiting and running jobs at the times when they may have to end */
 #include "executor/parts.h"
 #include "crash.h"
 #include "methods/methods.h"
@@ -36,8 +37,8 @@
 
 /* -- workers -- */
 
-/* Finish `j`, which ended after the loop's thread answered its request: its connection has already
- * gone on. */
+/* Finish `j`, which ended after the main thread answered its request; the connection already runs
+ * its next job. */
 static void end_overdue(executor *ex, struct session *s, job *j)
 {
     s->turn_queue.running--;
@@ -75,7 +76,7 @@ static void run_job(executor *ex, job *j, worker *w)
         log_seldom(LOG_INFO, "executor.unstuck", "session=%llu method='%s' millis=%llu",
                    (unsigned long long)session_id(s), called,
                    (unsigned long long)(nanos() - stuck_since) / 1000000);
-    session_unref(s); /* without the lock: dropping the last reference takes long */
+    session_unref(s); /* without the lock, because freeing a session takes long */
     pthread_mutex_lock(&ex->lock);
 }
 
@@ -98,7 +99,7 @@ static void *worker_main(void *arg)
         else if (!workers_wait(ex))
             break;
     }
-    /* pass on the wake-up: another worker may need the one that this worker received */
+    /* this worker may have received a wake-up for work that it does not do: wake another one */
     pthread_cond_signal(&ex->wake);
     w->state = LEFT;
     ex->n_workers--;
@@ -108,7 +109,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* -- functions for the loop's thread -- */
+/* -- functions for the main thread -- */
 
 int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,
                   dp_error *err)

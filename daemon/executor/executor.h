@@ -1,7 +1,7 @@
-/* executor.h -- decides which thread runs a request, and when.
+/* executor.h -- decides which thread runs a request, and when; executor.c tells how.
  *
- * Data that both the loop's thread and workers use is protected by executor.lock, and its comment
- * says so. */
+ * Several threads use an executor: the main thread, which runs the event loop, and the workers.
+ * Data that executor.lock protects is marked in its comment. */
 #ifndef DAEMON_EXECUTOR_EXECUTOR_H
 #define DAEMON_EXECUTOR_EXECUTOR_H
 
@@ -18,7 +18,7 @@ typedef struct worker {
     pthread_t thread;
     dp_ctx *ctx;
     /* Lock of the members below: executor.lock. */
-    int state;
+    int state;               /* IDLE, RUNNING or LEFT of parts.h */
     uint64_t number;         /* dp_thread_number() of the worker's thread */
     struct session *session; /* session of the worker's request; borrowed from the request */
     uint64_t stuck_since;    /* time (nanos()) when the worker became stuck; 0: not stuck */
@@ -27,36 +27,42 @@ typedef struct worker {
     struct job *job; /* the job that the worker runs */
     /* the worker must stop waiting for the generator, because the daemon stops */
     bool wait_refused;
-    /* stuck or waiting for a generator, so not counted in `n_workers` and `running` */
+    /* stuck or waiting for a generator, so not counted in executor.n_workers and
+     * turn_queue.running */
     bool replaced;
 } worker;
 
 typedef struct executor {
-    pthread_mutex_t lock; /* protects the members below, connections' queues and turn queues */
-    pthread_cond_t wake;  /* signalled when there may be work */
+    /* protects the members below, the queues of connections, and turn queues */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;        /* signalled when there may be work */
     pthread_cond_t worker_left; /* signalled when a worker has exited */
     dp_registry *reg;
     placement *placement;
     void *(*run)(void *w); /* main function of a worker's thread, in executor.c */
     uv_async_t *async;     /* wakes the loop: `done` or `tasks_done` is not empty */
-    uv_timer_t tick;       /* loop thread only: active while something waits for a worker */
-    uv_timer_t watch;      /* loop thread only: expires at `watch_at` */
-    uint64_t watch_at; /* time (nanos()) when the first of `due` and `waiting` is due; 0: none is */
-    bool watch_moved;  /* the loop's thread must set the timer `watch` again */
-    job *due; /* running jobs that will count as stuck, linked by next_due; see stuck_list_due() */
+    /* main thread only: active while a job or task waits for a worker; see workers.c */
+    uv_timer_t tick;
+    uv_timer_t watch; /* main thread only: expires at `watch_at`; see deadlines.c */
+    /* time (nanos()) when the first job of `due` or `waiting` must be checked; 0: never */
+    uint64_t watch_at;
+    bool watch_moved; /* the main thread must set the timer `watch` again */
+    job *due; /* running jobs that count as stuck from time job.due on, linked by next_due */
     /* connections whose first job waits for any reason, linked by next_waiting */
     struct connection *waiting;
-    turn_queue *ready, *ready_tail;
+    turn_queue *ready, *ready_tail; /* turn queues whose jobs may run, longest waiting first */
     task *tasks, *tasks_done;
-    job_list done;
-    unsigned n_waiting; /* number of ready connections and tasks */
-    unsigned n_workers, n_idle, cap;
+    job_list done;      /* answered jobs, to be returned to the main thread */
+    unsigned n_waiting; /* number of ready connections plus number of tasks */
+    unsigned n_workers,
+        n_idle;   /* number of workers that do not count as `replaced`; of them, idle */
+    unsigned cap; /* value of --workers */
     unsigned n_stuck, n_replaced; /* number of stuck workers; number of workers with `replaced` */
-    bool stopping, draining;
-    unsigned n_printing; /* number of workers that print a long answer */
-    /* number of workers that wait to print; as many further workers may be started */
+    bool stopping, draining; /* workers must exit; no request waits for a stuck call any more */
+    unsigned n_printing;     /* number of workers that print a long answer */
+    /* number of workers that wait to print; that many more workers may be started */
     unsigned n_to_print;
-    struct printer *printers; /* the workers that wait to print, first come, first served */
+    struct printer *printers; /* the workers that wait to print, in the order of arrival */
     worker workers[WORKERS_MOST];
 } executor;
 int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,
@@ -65,17 +71,17 @@ int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *p
  * still run, and nothing that they use may be freed. */
 bool executor_stop(executor *ex, uint64_t deadline);
 void executor_fini(executor *ex);
-/* The functions up to executor_drain() are for the loop's thread.  executor_submit() queues `j`
- * behind the other jobs of its connection; after it was answered, executor_done() returns it.
- * executor_resume() is called when the client has read answers, after unread ones had paused the
- * connection. */
+/* The functions up to executor_drain() are for the main thread.  executor_submit() queues `j`
+ * behind the other jobs of its connection; after `j` was answered, executor_done() returns it.  At
+ * LIMIT_UNSENT_BYTES of unsent answers the executor runs no more jobs of a connection;
+ * executor_resume() lets `c` continue after answers were sent. */
 void executor_submit(executor *ex, job *j);
 void executor_task(executor *ex, task *t);
 void executor_resume(executor *ex, struct connection *c);
 job_list executor_done(executor *ex, task **tasks); /* Return all finished jobs and tasks. */
-/* Cancel the request that a worker runs for connection `c`, if its id is `*id` (NULL: any id): it
- * stops at its next checkpoint.  Also let the loop's thread check the requests of `c` that wait.
- * false: no such request runs. */
+/* Cancel the request that a worker runs for connection `c`, if its id is `*id` (NULL: any id): the
+ * request stops at its next dp_checkpoint().  Also make the main thread check whether a waiting
+ * request of `c` was cancelled.  false: no such request runs. */
 bool executor_cancel(executor *ex, struct connection *c, const cJSON *id);
 /* Return the jobs of a closed connection that have not begun, and cancel the one that runs. */
 job_list executor_withdraw(executor *ex, struct connection *c);
@@ -84,17 +90,18 @@ void executor_drain(executor *ex);
 /* The functions for daemon_calls.watch and daemon_calls.stuck; any thread. */
 void executor_watch(executor *ex, job *j, uint64_t deadline);
 size_t executor_stuck(executor *ex, stuck_call out[WORKERS_MOST]);
-/* May `j`, whose turn it is, run on the loop's thread?  Parses `j` if it is small. */
+/* May `j`, the next job of its connection, begin on the main thread?  Parses `j` if it is small. */
 bool executor_may_begin(executor *ex, job *j);
-/* Run `j` on the loop's thread until it is answered.  false: it must move to a worker. */
+/* Run `j` on the main thread until it is answered.  false: `j` must run on a worker instead. */
 bool executor_run(executor *ex, job *j, dp_ctx *ctx);
-/* Block SIGTERM and SIGINT, which are for the loop's thread, and return the previous mask.  A
- * thread that is started before the caller restores the mask is never interrupted by them, not even
- * in a system call of a kernel. */
+/* Block SIGTERM and SIGINT, which the main thread handles, and return the previous mask.  The
+ * caller starts a thread and restores the mask: the new thread, and a kernel's system calls on it,
+ * are then never interrupted by these signals. */
 sigset_t signals_block(void);
-/* Change the stage from JOB_NEW to JOB_PARSED, or to JOB_ANSWERED.  Any thread. */
+/* Parse the line of `j`: the stage becomes JOB_PARSED or, with an error answer, JOB_ANSWERED.  Any
+ * thread. */
 void job_parse(job *j);
-/* Free the request's data, and kernel results that were not sent.  Any thread. */
+/* Free everything of the request but its answer.  Any thread. */
 void job_drop(job *j);
 
 #endif

@@ -1,7 +1,7 @@
 /* stuck.c -- workers whose calls were cancelled and have not ended, and workers that wait for a
  * generator.
  *
- * Another worker may be started in place of such a worker; see executor.c. */
+ * Another worker may be started to replace such a worker; see executor.c. */
 #include "executor/parts.h"
 #include "methods/methods.h"
 
@@ -29,8 +29,8 @@ void stuck_unlist_due(executor *ex, job *j)
     j->due = 0;
 }
 
-/* Stop counting `w` as a worker, so that another one may be started in its place until `w` ends its
- * job. */
+/* Stop counting `w` as a worker, so that another one may be started to replace it until `w` ends
+ * its job. */
 static void release_slot(executor *ex, worker *w)
 {
     if (w->replaced || ex->n_replaced >= LIMIT_STUCK_WORKERS)
@@ -102,8 +102,8 @@ static int fail_leaves(dp_error *err)
         err, DP_EBUSY, "its generator is held by a call that has not ended, and the daemon leaves");
 }
 
-/* Called when a kernel must wait for generator `g`.  The loop's thread never waits: the job moves
- * to a worker.  A worker's slot is released while it waits. */
+/* Called when a kernel must wait for generator `g`.  On the main thread the kernel fails, and the
+ * job runs again on a worker.  A worker may be replaced while it waits. */
 static int generator_wait_begins(void *arg, dp_generator *g, dp_error *err)
 {
     job *j = arg;

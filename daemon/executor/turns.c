@@ -1,7 +1,7 @@
-/* turns.c -- chooses the next job: sessions take turns, and so do the connections of a session.
+/* turns.c -- chooses the next job to run: sessions take turns, and so do the connections of a
+ * session.
  *
- * The caller of every function here holds executor.lock, except for the functions on lists of
- * jobs.
+ * The caller of every function here holds executor.lock, except for the functions on lists of jobs.
  *
  *   E1: a connection waits, and is in executor.waiting, exactly when it is not busy and its
  *       queue is not empty
@@ -123,7 +123,7 @@ uint64_t turns_check_time(const struct connection *c)
 {
     const job *j = c->queue.head;
 
-    if (j->ctx != NULL) /* its kernel has run, and a worker has only to print the answer */
+    if (j->ctx != NULL) /* the kernel has run: a worker only prints the answer */
         return 0;
     if (j->stage == JOB_ANSWERED || atomic_load(&c->n_cancels) > 0)
         return j->since;

@@ -75,7 +75,8 @@ int workers_start(executor *ex, dp_error *err)
         return err->code;
     sigset_t old = signals_block();
     int rc = pthread_create(&w->thread, NULL, ex->run, w);
-    /* out of memory for its stack: retry after freeing memory cached for later tensors */
+    /* perhaps there is no memory for the stack: free memory that is cached for later tensors, and
+     * retry */
     if (rc != 0) {
         dp_memory_trim(0);
         rc = pthread_create(&w->thread, NULL, ex->run, w);
@@ -114,8 +115,8 @@ static void on_tick(uv_timer_t *h)
     bool stalled = tasks || (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
     for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
         workers_wake(ex, LIMIT_WORKERS + tasks);
-    /* No worker can be started, perhaps for want of memory: a task may free enough memory for
-     * one. */
+    /* No worker runs, perhaps because there is no memory to start one.  Run the task here: it may
+     * free memory. */
     if (tasks && ex->n_workers == 0)
         workers_run_task(ex, ex->tasks);
     bool waits = ex->n_waiting > 0;

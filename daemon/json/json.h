@@ -7,22 +7,23 @@
 #include <dispatchd/dispatch.h>
 #include <string.h>
 
-/* integers without quotes have a smaller magnitude, in requests and answers */
+/* bound of the magnitude of integers that are written without quotes, in requests and answers */
 #define JSON_EXACT_INT ((int64_t)1 << 53)
 
 /* Return the length of the UTF-8 sequence at `s`, which has `n` > 0 bytes; 0: no valid sequence.
  * utf8.c */
 size_t utf8_sequence(const char *s, size_t n);
 
-/* -- read.c, and tree.c for json_free() and json_ref() -- */
+/* -- read.c, and tree.c (json_free() and json_ref()) -- */
 
 /* Count the bytes from `s` on that need neither an escape nor a check in a JSON string: ASCII
  * characters other than control characters, quotes and backslashes. */
 size_t plain_bytes(const char *s, size_t n);
 /* Parse strictly.  `*out` is owned by the caller, who frees the whole tree by json_free().
- * DP_EVALUE: the message tells the error and its position.  DP_ERESOURCE: out of memory. */
+ * DP_EVALUE: `s` is not valid; the message tells where.  DP_ERESOURCE: out of memory. */
 int json_parse(const char *s, size_t n, cJSON **out, dp_error *err);
-/* Free a tree of json_parse(), never one of cJSON.  `root` may be NULL. */
+/* Free a tree that json_parse() made; trees made by functions of cJSON need cJSON_Delete().  `root`
+ * may be NULL. */
 void json_free(cJSON *root);
 /* Add a reference: json_free() must be called once more, and the tree must not be changed. */
 cJSON *json_ref(cJSON *root);
@@ -41,8 +42,8 @@ static inline bool json_is_int(const cJSON *j) /* is `j` an integer below 2^53 i
 
     return json_type(j) == cJSON_Number && d < most && d > -most && (double)(int64_t)d == d;
 }
-/* Compare two names.  Names are short, and most different names differ in their first letters, so a
- * simple loop is faster than strcmp(). */
+/* Compare two names.  A simple loop is faster than strcmp() here, because names are short and
+ * usually differ in their first letters. */
 static inline bool same_name(const char *a, const char *b)
 {
     while (*a == *b && *a != '\0')
@@ -50,21 +51,23 @@ static inline bool same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-/* -- write.c: a writer appends to a buffer that it owns, and inserts the commas -- */
+/* -- write.c: a writer (jw) appends JSON text to a buffer that it owns, and inserts the commas
+ * -- */
 
 typedef struct jw {
     char *s;
     size_t len, cap;
-    bool failed; /* out of memory, or over LIMIT_ANSWER_BYTES: nothing more is written */
-    uint32_t depth;
-    uint64_t comma; /* bit d is set if level d already has an element */
+    bool failed;    /* out of memory, or over LIMIT_ANSWER_BYTES: nothing more is written */
+    uint32_t depth; /* number of open objects and arrays */
+    uint64_t comma; /* bit d: the next element at depth d needs a comma before it */
     /* Borrowed; NULL: none.  The account that is charged for a buffer of more than
-     * LIMIT_INLINE_BYTES, until jw_fini().  If the account refuses the charge, writing fails,
-     * `refused` is set and `*err` tells the limit. */
+     * LIMIT_INLINE_BYTES.  If the account refuses the charge, writing fails, `refused` is set and
+     * `*err` tells the limit. */
     dp_account *account;
     dp_error *err;
     bool refused;
-    /* counted reference to the account that was charged `charged_bytes`; NULL: none */
+    /* counted reference to the account to which `charged_bytes` are charged until jw_fini(); NULL:
+     * none */
     dp_account *charged_account;
     size_t charged_bytes;
 } jw;
@@ -84,8 +87,8 @@ void jw_bool(jw *w, bool b);
 void jw_null(jw *w);
 void jw_raw(jw *w, const char *s, size_t n);  /* write the text of one JSON value unchanged */
 void jw_text(jw *w, const char *s, size_t n); /* write text unchanged, without a comma before it */
-void jw_value_int(jw *w, int64_t i);          /* writes {"int":"..."} from 2^53 on */
-void jw_value_double(jw *w, double d);        /* writes {"float":2} if integral or not finite */
+void jw_value_int(jw *w, int64_t i);          /* from 2^53 on written as {"int":"..."} */
+void jw_value_double(jw *w, double d);        /* written as {"float":2} if integral or not finite */
 /* Write one element of a tensor, with the fewest digits that read back as the same value of
  * `dtype`. */
 void jw_element(jw *w, dp_dtype dtype, const void *p);

@@ -8,10 +8,10 @@
 #include <string.h>
 
 /* A decimal is digits * 10^exp10, where `digits` is an integer.  A long double with 64 bits of
- * precision represents exactly every integer below 10^18 and every power of ten up to 10^27.  So
- * one multiplication or division computes the digits of a number, and a second one computes the
- * value that a decimal reads back as; both results are exact except for the last bit.  The C
- * library is used where that bit could decide, and for larger powers of ten. */
+ * precision represents exactly every integer below 10^18 and every power of ten up to 10^27.  One
+ * multiplication or division therefore computes the digits of a number, and a second one computes
+ * the value that these digits stand for; both results are exact except for the last bit.  The C
+ * library is used where that bit could change the outcome, and for larger powers of ten. */
 
 #if LDBL_MANT_DIG < 64
 #error "a long double of less than 64 bits"
@@ -29,13 +29,13 @@ typedef struct decimal {
 
 enum { NO, YES, UNSURE }; /* does a decimal read back as the number that it was computed from? */
 
-/* The number of digits that always survive decimal -> dtype -> decimal, and the number of digits
- * that suffice for every value. */
+/* min_digits: a decimal of so many digits is unchanged by decimal -> dtype -> decimal (FLT_DIG).
+ * max_digits: so many digits identify every value of the dtype. */
 typedef struct precision {
     int min_digits, max_digits;
-    /* below it numbers are subnormal and have fewer bits, so fewer digits may suffice */
+    /* smaller numbers are subnormal: they have fewer bits, so fewer digits may suffice */
     double min_normal;
-    double exact_below; /* below it different integers have different values in the dtype */
+    double exact_below; /* below it every integer is a value of the dtype */
 } precision;
 
 static precision precision_of(dp_dtype dtype)
@@ -66,8 +66,8 @@ static double read_as(dp_dtype dtype, long double x)
     return d;
 }
 
-/* Round `d` > 0 to `n` digits, of which the first has the weight 10^`top`.  Returns whether the
- * result reads back as `d`. */
+/* Round `d` > 0 to `n` digits, the first of which has the weight 10^`top`.  Returns YES, NO or
+ * UNSURE: does the result read back as `d`? */
 static int round_by_power(double d, int n, int top, dp_dtype dtype, decimal *out)
 {
     int k = n - 1 - top;
@@ -150,8 +150,8 @@ static char *put_exponent(char *p, const char *digits, int n, int exponent)
     return put_digits(p, from, (int)(end - from));
 }
 
-/* Print `x`.  No exponent is printed where the result is short without one, and where an integer
- * keeps at most POSITIONAL_MAX digits. */
+/* Print `x`.  An exponent is printed only for large and small numbers; see POSITIONAL_MAX and
+ * POSITIONAL_MIN. */
 static size_t layout(char *out, bool negative, decimal x)
 {
     char text[DIGITS_MAX], *end = text + sizeof(text), *p = out;
@@ -200,7 +200,7 @@ static size_t put_text(char *out, const char *text)
     return n;
 }
 
-/* Is `d` a short integer, for which no shorter decimal reads back as `d`? */
+/* Is `d` an integer whose own digits are the shortest decimal that reads back as `d`? */
 static bool is_own_decimal(double d, dp_dtype dtype)
 {
     double magnitude = fabs(d);
@@ -210,7 +210,7 @@ static bool is_own_decimal(double d, dp_dtype dtype)
 
 static size_t print_finite(char *out, double d, dp_dtype dtype)
 {
-    if (d == 0) /* most readers would take "-0" for an integer, and lose its sign */
+    if (d == 0) /* most JSON readers read "-0" as the integer 0, without the sign */
         return put_text(out, signbit(d) ? "-0.0" : "0");
     if (is_own_decimal(d, dtype))
         return print_int(out, (int64_t)d);

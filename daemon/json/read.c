@@ -1,8 +1,8 @@
 /* read.c -- parses JSON strictly.
  *
- * A single pass over the text checks grammar, UTF-8, depth, size and numbers, and builds the tree
- * in the form of cJSON.  The tree's memory is a few blocks of nodes.  The first block also has a
- * copy of the text behind its nodes; strings are unescaped in place in that copy. */
+ * A single pass over the text checks grammar, UTF-8, depth, size and numbers, and builds a tree of
+ * cJSON structs.  The tree's memory is a few blocks of nodes.  The first block also has a copy of
+ * the text after its nodes; strings are unescaped in place in that copy. */
 #define _GNU_SOURCE
 #include "json/text.h"
 #include "daemon.h"
@@ -14,21 +14,24 @@
 #include <string.h>
 
 enum {
-    /* number of zeros behind the text, so that whole words can be loaded at its end */
+    /* number of zero bytes after the text: 8 bytes at a time are loaded, also at the end of the
+     * text */
     WORD = sizeof(uint64_t),
-    /* The first block has a node for each NODE_BYTES bytes of text, and NODES_MIN more: then the
-     * blocks for short lines have sizes that malloc has available. */
+    /* The first block has a node for each NODE_BYTES bytes of text, and NODES_MIN more.  For short
+     * lines, malloc() usually has free blocks of these sizes in its cache. */
     NODE_BYTES = 16,
     NODES_MIN = 4,
 };
 
 typedef struct scan {
-    char *s; /* NUL-terminated; parts that were read may have been overwritten */
-    size_t n, i;
-    size_t nodes;
+    char *s;      /* the copy of the text; parts that were read may have been overwritten */
+    size_t n, i;  /* length of the text; index of the next byte */
+    size_t nodes; /* number of nodes in the tree */
     unsigned depth;
-    cJSON **open; /* [LIMIT_JSON_DEPTH]: containers whose end was not read yet, outermost first */
-    char *key;    /* name of the next value */
+    /* [LIMIT_JSON_DEPTH]: the objects and arrays (containers) that have not ended, outermost
+     * first */
+    cJSON **open;
+    char *key;         /* name of the next value */
     cJSON *next, *end; /* nodes that are not used yet: [next, end) */
     block *blocks;     /* the first block */
     int repeated;      /* 0, or the first error of check_members() */
@@ -37,8 +40,8 @@ typedef struct scan {
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Find the bytes of a word that are below n <= 0x80: sets the high bit of each.  Bits above the
- * lowest one may be wrong. */
+/* Set the high bit of each byte of `word` that is below n <= 0x80.  Only the lowest bit that is set
+ * is reliable. */
 #define BELOW(word, n) (((word)-EACH(n)) & ~(word))
 
 static bool is_plain(unsigned char c)
@@ -98,8 +101,8 @@ static int more_nodes(scan *x)
     return 0;
 }
 
-/* Append a node to the innermost open container.  As in cJSON, the `prev` of a first child is the
- * last child. */
+/* Append a node to the innermost open container.  As cJSON does, `prev` of the first child points
+ * to the last child. */
 static cJSON *add_node(scan *x)
 {
     if (x->next == x->end && more_nodes(x) < 0)
@@ -208,7 +211,8 @@ static int scan_escape(scan *x, char **to)
     return 0;
 }
 
-/* Copy `n` bytes of the string unchanged to `to`. */
+/* Move the next `n` bytes of the text, which need no unescaping, to `to`.  Returns the address
+ * behind them. */
 static char *copy_down(scan *x, char *to, size_t n)
 {
     const char *from = x->s + x->i;
@@ -267,7 +271,7 @@ static void set_up(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* Convert a grammatically correct number by strtod().  DP_EVALUE: it is too large. */
+/* Convert a number, whose grammar was checked, by strtod().  DP_EVALUE: it is too large. */
 static int read_number(scan *x, size_t start, bool integral, double *out)
 {
     pthread_once(&once, set_up);
@@ -279,7 +283,8 @@ static int read_number(scan *x, size_t start, bool integral, double *out)
     return 0;
 }
 
-enum { EXACT_DIGITS = 15 }; /* every integer of 15 digits is below 2^53, and so is 10^15 */
+/* every integer of 15 digits, and 10^15, is below 2^53, so it is exact as a double */
+enum { EXACT_DIGITS = 15 };
 static const double tens[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
@@ -316,7 +321,7 @@ static int scan_number(scan *x, double *out)
                             x->i - start, LIMIT_JSON_NUMBER_BYTES, start + 1);
     if (exponent || digits + fraction > EXACT_DIGITS)
         return read_number(x, start, integral, out);
-    /* both operands are exact, so the result is rounded only once */
+    /* both operands are exact, so the quotient is the double nearest to the number */
     *out = (double)value / tens[fraction];
     *out = negative ? -*out : *out;
     return 0;
@@ -397,8 +402,8 @@ static int scan_open(scan *x, cJSON *j, bool *inside)
     return object ? scan_key(x) : 0;
 }
 
-/* Read one value.  Of a container only the start is read, up to its first value; then `*inside` is
- * true. */
+/* Read one value.  If it is a container that has elements, read only up to its first value, and set
+ * `*inside` to true. */
 static int scan_value(scan *x, bool *inside)
 {
     skip_space(x);
@@ -422,8 +427,8 @@ static int scan_value(scan *x, bool *inside)
     return scan_word(x, &j->type);
 }
 
-/* End the innermost container.  An error about its members is reported only after the whole text
- * was read. */
+/* End the innermost container.  An error about its members is reported at the end of the text,
+ * unless another error comes first. */
 static void end_container(scan *x)
 {
     const cJSON *j = x->open[--x->depth];
@@ -433,7 +438,7 @@ static void end_container(scan *x)
         x->repeated = check_members(j, x->err);
 }
 
-/* Read what follows a value: end the containers that end here.  `*more`: whether another value
+/* Read the text after a value: end the containers that end here.  `*more`: whether another value
  * follows. */
 static int scan_after(scan *x, bool *more)
 {

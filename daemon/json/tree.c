@@ -1,7 +1,7 @@
-/* tree.c -- the memory of a parsed tree: blocks of nodes, which are freed together, and a reference
- * count.
+/* tree.c -- the memory of a parsed tree: blocks of nodes, which are freed together, with one
+ * reference count.
  *
- * Behind the nodes of the first block is a copy of the text, in which strings are unescaped. */
+ * After its nodes, the first block has a copy of the text, in which read.c unescapes strings. */
 #include "json/text.h"
 #include <dispatchd/sizes.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* write.c -- writes the JSON text of answers into a buffer (docs/protocol.md).
  *
- * A jw owns its buffer.  Numbers are printed with the fewest digits that read back as the same
- * value of the element's dtype, whatever the locale of the process is. */
+ * A writer (jw) owns its buffer.  Numbers are printed with the fewest digits that read back as the
+ * same value of the element's dtype, whatever the locale of the process is. */
 #include "json/text.h"
 #include "daemon.h"
 #include <inttypes.h>
@@ -65,8 +65,8 @@ static inline bool reserve(jw *w, size_t n)
     return (w->cap - w->len >= n && !w->failed) || grow(w, n);
 }
 
-/* Copy `n` bytes as the first and the last `part` bytes, which may overlap.  `n` is between `part`
- * and twice `part`. */
+/* Copy `n` bytes by two copies of `part` bytes, one at the start and one at the end, which may
+ * overlap.  part <= n <= 2 part. */
 static inline __attribute__((always_inline)) void copy_ends(char *to, const char *from, size_t n,
                                                             size_t part)
 {
@@ -184,8 +184,8 @@ static void escape(jw *w, unsigned char c)
         jw_text(w, text, (size_t)snprintf(text, sizeof(text), "\\u%04x", c));
 }
 
-/* Write the first character of `s`, whose first byte is not a plain one (see plain_bytes()).
- * Returns the address behind it. */
+/* Write the first character of `s`, which needs an escape or a check (see plain_bytes()).  Returns
+ * the address behind it. */
 static const char *put_special(jw *w, const char *s, size_t n)
 {
     size_t bytes = utf8_sequence(s, n);

@@ -1,4 +1,5 @@
-/* attachments.c -- reads which attachments and descriptors a message announces after its line. */
+/* attachments.c -- reads and writes the members "attachments" and "fds" of a message, which
+ * announce the data that follows its line. */
 #include "methods.h"
 #include <math.h>
 

@@ -16,7 +16,7 @@ enum {
 
 /* -- answers -- */
 
-/* Drop everything written since `*w` was copied to `*mark`. */
+/* Drop everything that was written to `w` after `*w` was copied to `*mark`. */
 static void rewind_to(jw *w, const jw *mark)
 {
     w->len = mark->len;
@@ -85,7 +85,7 @@ static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, c
     w->account = account;
 }
 
-/* End the line.  If memory ran out for the line, the connection is closed instead. */
+/* End the answer's line.  If there was no memory for the line, drop it and close the connection. */
 static void end_line(request *rq)
 {
     rq->out.account = NULL; /* the last byte is not charged, so it cannot fail */
@@ -97,16 +97,17 @@ static void end_line(request *rq)
     }
 }
 
-/* -- the envelope -- */
+/* -- the members of a request object -- */
 
-/* A request object whose members were checked. */
+/* The checked members of a request object. */
 typedef struct envelope {
     const cJSON *id; /* NULL: a notification; a JSON null is an ordinary id */
     const method *method;
     const cJSON *params;
 } envelope;
 
-/* Refuse a request because of its part `j`; NULL: it is missing. */
+/* Refuse a request because of its member `j` (NULL: the member is missing); `what` tells what was
+ * expected. */
 static int refuse(dp_error *err, const char *what, const cJSON *j)
 {
     const char *got = j == NULL ? "nothing" : cJSON_IsString(j) ? j->valuestring : json_kind(j);
@@ -140,7 +141,7 @@ static int check_method(const char *name, const envelope *e, dp_error *err)
 }
 
 /* Check the members of `msg` and store them in `*e`.  Returns 0, or the JSON-RPC code for `*err`.
- * On failure `e->id` is still the request's id, if it could be read. */
+ * On failure, too, `e->id` is the request's id, if that is valid. */
 static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, envelope *e,
                          dp_error *err)
 {
@@ -153,7 +154,7 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
     const cJSON *id = found[ID], *version = found[JSONRPC], *name = found[METHOD];
     if (id != NULL && !cJSON_IsNull(id) && !cJSON_IsString(id) && !json_is_int(id))
         return refuse(err, "id: expected a string or an integer below 2^53", id);
-    e->id = id; /* a null too: only a request without "id" is a notification */
+    e->id = id; /* also if it is null: only a request without "id" is a notification */
     e->params = found[PARAMS];
     if (!cJSON_IsString(version) || strcmp(version->valuestring, "2.0") != 0)
         return refuse(err, "jsonrpc: expected \"2.0\"", version);
@@ -174,7 +175,7 @@ static int open_envelope(const request *rq, const cJSON *msg, bool in_batch, env
 
 static const method *find_method(const request *rq)
 {
-    static const method batch = {.name = "", .where = METHOD_WORKER}; /* any method */
+    static const method batch = {.name = "", .where = METHOD_WORKER};
     const char *name;
 
     if (request_is_batch(rq))
@@ -183,7 +184,7 @@ static const method *find_method(const request *rq)
     return name != NULL ? method_find(name) : NULL;
 }
 
-/* Return the time in nanos at which a request with these params must stop; 0: no deadline. */
+/* Return the time (nanos()) at which a request with these params must stop; 0: no deadline. */
 static uint64_t deadline_of(const request *rq, const cJSON *params)
 {
     const double longest = INT64_MAX / 2000000;
@@ -298,7 +299,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     dp_error err;
 
     rq->mark = rq->out;
-    dp_error_clear(&err); /* clears only the start of the long texts */
+    dp_error_clear(&err); /* this sets only the first byte of the texts, which are long */
     int rc = run_begin(rq, &err);
 
     rq->out.err = &err;
@@ -308,7 +309,8 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     if (rc == DP_EANSWERED)
         return rc;
     run *r = rq->run;
-    if (rc == 0 && e->id == NULL) /* a notification: the handles that it made stay */
+    /* a notification: run_undo() must not release the handles that it made */
+    if (rc == 0 && e->id == NULL)
         r->n_fresh = 0;
     if (r != NULL && (rc < 0 || e->id == NULL)) {
         run_undo(rq);
@@ -322,7 +324,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     return rc;
 }
 
-/* Run one request of the message.  Returns 0, or a code as request_run() does. */
+/* Run one request of the message.  Returns 0, DP_EWORKER, DP_EWAIT or DP_EANSWERED. */
 static int run_one(request *rq, const cJSON *msg, bool in_batch)
 {
     envelope e;

@@ -1,7 +1,8 @@
 /* generator.c -- generator.*: the session's random generators, whose state is a uint8 tensor.
  *
  * A request names a generator by its handle, or names a device to use the session's default
- * generator of that device.  Reading or setting a state waits while a kernel uses the generator. */
+ * generator of that device.  Reading or setting a state waits until no kernel uses the
+ * generator. */
 #include "methods.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ static int device_named(const char *name, dp_device *out, dp_error *err)
 }
 
 /* Find the generator with this handle, or for handle 0 the session's default generator of a device,
- * and pin it until the method ends. */
+ * and hold a reference to it until the method ends. */
 static int find(request *rq, int64_t handle, const char *of_device, dp_generator **out,
                 dp_error *err)
 {
@@ -129,7 +130,7 @@ int generator_state(request *rq, const generator_state_params *p, jw *w, dp_erro
 /* Copy the bytes of a uint8 tensor with 1 dimension; `*out` is owned. */
 static int state_bytes(const dp_tensor *t, void **out, size_t *n, dp_error *err)
 {
-    /* more bytes than any state has; a longer tensor is refused before it is copied */
+    /* every generator's state is shorter; a longer tensor is refused before it is copied */
     enum { STATE_BYTES_MAX = 1 << 16 };
     dp_view v = {.size = sizeof(v)};
 

@@ -1,17 +1,19 @@
-/* inline.c -- builds the program of a program.run request that contains its steps.
+/* inline.c -- builds the program of a program.run request that contains the steps of the program.
  *
- * A built program is cached and found again when a later request has the same steps.  The tensors
- * among the arguments become inputs without a name, so they are not part of the cache key. */
+ * A built program is cached: a later request with the same steps uses it again.  The tensors among
+ * the arguments become inputs without a name, so that they are not part of the cache key. */
 #include "lower.h"
 #include <string.h>
 
-/* A program without its tensors, written as a cache key, and those tensors. */
+/* The cache key of a program, which leaves out its tensors, and the tensors. */
 typedef struct content {
     request *rq;
     jw key;
-    dp_value *values; /* [n] named inputs, then tensors in the order of the text */
+    /* [n] the named inputs, then the tensors in the order in which the key is made */
+    dp_value *values;
     size_t n, cap, n_named;
-    bool runs_programs; /* a step runs a program by handle, which may be released: not cached */
+    /* a step runs a program that is named by its handle, which may be released: do not cache */
+    bool runs_programs;
     dp_error *err;
 } content;
 
@@ -27,8 +29,9 @@ static int add_value(content *c, const cJSON *j, const json_path *at)
     return rc;
 }
 
-/* Append `kind` and `bytes` bytes to the key.  Each kind has either a fixed number of bytes or, in
- * add_text(), its length in front; so different programs never have the same key. */
+/* Append `kind`, a letter for the kind of the value, and `bytes` bytes to the key.  The bytes of a
+ * kind have a fixed number, or follow their length (add_text()); thus different programs have
+ * different keys. */
 static void add_bytes(content *c, char kind, const void *p, size_t bytes)
 {
     jw_text(&c->key, &kind, 1);
@@ -76,8 +79,8 @@ static int add_content(content *c, const cJSON *j, const json_path *at)
     return 0;
 }
 
-/* Append one step.  In the key "args" always comes before "kwargs" and "inputs", because step() in
- * lower.c reads and numbers the tensors in that order, whatever the order of the JSON members. */
+/* Append one step to the key.  "args" comes before "kwargs" and "inputs", whatever their order in
+ * the JSON text, because step() in lower.c numbers the tensors in this order. */
 static int add_step_content(content *c, const cJSON *j, const json_path *at)
 {
     static const char *const groups[] = {"args", "kwargs", "inputs"};
@@ -89,7 +92,8 @@ static int add_step_content(content *c, const cJSON *j, const json_path *at)
         if (strcmp(m->string, "as") != 0 && !cJSON_IsString(m))
             continue;
         add_text(c, 'm', m->string);
-        int rc = add_content(c, m, at); /* a string or a list of names: no tensors */
+        /* `m` is a string or a list of names, so it contains no tensors */
+        int rc = add_content(c, m, at);
         if (rc < 0)
             return rc;
     }

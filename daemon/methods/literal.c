@@ -1,7 +1,7 @@
 /* literal.c -- reads tensor literals: {"dtype", "shape", "data" | "attachment", "strides", ...}
  * (docs/protocol.md).
  *
- * The caller owns the tensor that is made. */
+ * The caller owns the resulting tensor. */
 #include "methods.h"
 #include <inttypes.h>
 #include <math.h>
@@ -11,8 +11,8 @@
 
 /* -- tensor literals: data -- */
 
-/* State of reading "data".  Elements are read as float64, int64 or complex128 (`wide`) and then all
- * converted to `dtype` at once. */
+/* The state of a pass over "data".  Elements are read as float64, int64 or complex128 (`wide`); at
+ * the end all are converted to `dtype`. */
 typedef struct literal {
     dp_dtype dtype, wide;
     const json_path *at; /* path of "data" */
@@ -31,7 +31,8 @@ static dp_dtype wide_of(dp_dtype dtype)
                                          : DP_INT64;
 }
 
-/* Fail at path data[i0][i1]..., with the first `depth` indices. */
+/* Fail with a message about the path data[i0][i1]..., which has the first `depth` indices of
+ * l->index. */
 static int literal_fail(const literal *l, int depth, int code, const char *what)
 {
     char path[1024] = "";
@@ -64,7 +65,8 @@ static int fail_element(const literal *l, const char *expected, const cJSON *j)
     return literal_fail(l, l->ndim, DP_EVALUE, what);
 }
 
-/* Derive the shape from the first element of each level.  A complex element is itself an array. */
+/* Set the shape from the length of the first array at each level.  A complex element is itself an
+ * array. */
 static int literal_shape(literal *l, const cJSON *data)
 {
     const cJSON *j = data;
@@ -200,11 +202,11 @@ static int walk(literal *l, const cJSON *j, int depth)
     return 0;
 }
 
-/* -- tensor literals: geometry -- */
+/* -- tensor literals: sizes, strides and offset -- */
 
 typedef struct geometry {
     bool has_shape, has_strides;
-    bool is_storage; /* the elements given are the storage, not the tensor's elements in order */
+    bool is_storage; /* the given elements are the storage, not the tensor's elements in order */
     int64_t offset;
     dp_device device;
     int ndim, n_strides; /* used entries of the arrays below; the others are not initialised */
@@ -249,8 +251,8 @@ static int geometry_from_params(const tensor_create_params *p, const json_path *
     return rc;
 }
 
-/* Does the shape of "data" agree with the given shape?  Nested arrays cannot show the sizes after a
- * dimension of size 0. */
+/* Does the shape of "data" agree with the given shape?  In nested arrays, an empty array hides the
+ * sizes of all further dimensions. */
 static bool shapes_agree(const literal *l, const geometry *g)
 {
     int n = l->ndim;
@@ -290,7 +292,7 @@ static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, in
     dp_account *a = rq->run->constants ? NULL : session_account(rq->session);
     dp_tensor *flat = NULL;
 
-    /* checked here because dp_as_strided() allows any offset for a shape without elements */
+    /* dp_as_strided() does not check this: it allows any offset for a shape without elements */
     if (g->offset > n)
         return json_path_fail(err, DP_EVALUE, at,
                               "storage_offset %" PRId64 " is beyond the %" PRId64 " elements given",
@@ -315,8 +317,8 @@ static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *dat
 
     if (rc < 0)
         return rc;
-    /* Each element takes at least one byte of the line.  If the sizes multiply to more, the arrays
-     * are not rectangular and walk() fails, so more memory is never needed. */
+    /* Each element takes at least one byte of the line.  If the product of the sizes is larger, the
+     * arrays are not rectangular and walk() will fail; so `n` is limited. */
     uint64_t n = dp_sizes_product(1, l->shape, (size_t)l->ndim);
     n = n < rq->line_bytes ? n : rq->line_bytes;
     char *wide = dp_malloc_n((size_t)n, dp_dtype_size(l->wide));

@@ -1,9 +1,10 @@
-/* lower.c -- lowers a program in JSON to the steps that the library builds and runs.
+/* lower.c -- lowers a program, that is, converts its JSON to the steps of dp_builder, which the
+ * library runs.
  *
  * One step of the client may become several steps: a list that contains references becomes a LIST
- * step before the call, and {"ref","index"} becomes an ITEM step.  All of these steps carry the
- * number of the client's step.  In program.run with inline steps, the tensors among the arguments
- * become inputs without a name; the program then does not depend on them and can be cached. */
+ * step before the call, and {"ref","index"} becomes an ITEM step.  All of these have the index of
+ * the client's step.  If the steps were sent in program.run, the tensors among the arguments become
+ * inputs without a name: the program then does not depend on them and can be cached. */
 #include "lower.h"
 
 /* Copy the context's error to `l->err`, with path `at` in front. */
@@ -19,8 +20,8 @@ static bool is_ref(const cJSON *j)
     return cJSON_IsObject(j) && param(j, "ref") != NULL;
 }
 
-/* Does `j` contain references or tensors, known only when the program runs?  LIMIT_JSON_DEPTH
- * bounds the recursion. */
+/* Does `j` contain references or tensors, whose values are known only when the program runs?
+ * LIMIT_JSON_DEPTH bounds the recursion. */
 static bool has_runtime_values(const cJSON *j)
 {
     const cJSON *item;
@@ -138,7 +139,7 @@ int program_get(request *rq, int64_t handle, const json_path *at, dp_program **o
                           (unsigned long long)handle);
 }
 
-/* Set the kind of the step and its name or its program; `s->program` is owned. */
+/* Set the kind of step `s`, and its name or its program; `s->program` is owned. */
 static int kind_of_step(lowering *l, const cJSON *j, const json_path *at, dp_step *s)
 {
     static const struct {

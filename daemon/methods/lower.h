@@ -1,4 +1,4 @@
-/* lower.h -- the state and functions that lower.c and inline.c share. */
+/* lower.h -- the state and functions that lower.c and inline.c share to make programs from JSON. */
 #ifndef DAEMON_METHODS_LOWER_H
 #define DAEMON_METHODS_LOWER_H
 
@@ -8,9 +8,9 @@ typedef struct lowering {
     request *rq;
     dp_builder *b;
     dp_error *err;
-    dp_ref next;   /* inline only: number of the input for the next tensor */
-    uint32_t step; /* number of the client's step that is being lowered */
-    bool is_inline;
+    dp_ref next;    /* if `is_inline`: number of the input for the next tensor */
+    uint32_t step;  /* index of the client's step that is being converted */
+    bool is_inline; /* the steps were sent in program.run: tensors become inputs, see inline.c */
 } lowering;
 
 /* Is `j` a tensor: a handle or a tensor literal? */
@@ -20,8 +20,8 @@ static inline bool is_tensor_json(const cJSON *j)
            param(j, "float") == NULL && param(j, "complex") == NULL;
 }
 
-/* Lower the steps in `list` and the outputs in `results`, finish the program and free `l->b`.  `rc`
- * is the result of declaring the inputs; if it is negative, only free `l->b`. */
+/* Add the steps in `list` and the outputs in `results` to `l->b`, finish the program and free
+ * `l->b`.  `rc` is the result of declaring the inputs; if it is negative, only free `l->b`. */
 int lowering_finish(lowering *l, const cJSON *list, const cJSON *results, int rc, dp_program **out);
 
 #endif

@@ -1,15 +1,17 @@
 /* methods.h -- JSON-RPC: reads messages, runs methods, writes answers.
  *
- * proto/ describes the protocol as data.  proto_tables.py makes the tables declared here from
- * proto/, and proto_params.py makes one struct of params per method.  proto_read() checks params
- * against the tables and fills that struct, so no method looks up a param by its name.
+ * JSON files in proto/ describe the methods and types of the protocol.  proto_tables.py makes the
+ * tables that are declared here from these files, and proto_params.py makes a struct of params for
+ * each method.  proto_read() checks params against the tables and fills that struct, so no method
+ * looks up a param by its name.
  *
  *   envelope.c attachments.c       read a message, write an answer's line
- *   table.c                        finds a method by name
+ *   table.c                        finds a method by its name
  *   op.c registry.c tensor.c ...   the methods
- *   value.c literal.c number.c     JSON to values
- *   result.c                       values to JSON
- *   run.c                          the arguments and handles of one running method
+ *   value.c literal.c number.c     read JSON into dp_values and tensors
+ *   result.c                       writes dp_values and tensors as JSON
+ *   lower.c inline.c               make programs from JSON
+ *   run.c                          holds the arguments and handles of one running method
  *   proto.c                        checks and reads params */
 #ifndef DAEMON_METHODS_H
 #define DAEMON_METHODS_H
@@ -18,52 +20,53 @@
 
 /* -- envelope.c: entry points for the rest of the daemon; any thread -- */
 
-/* A line is parsed and request_announced() called while the line's attachments are still being
- * received, so request_parse() may run long before request_run().  frame.c recognises the members
- * "attachments" and "fds" only where they are spelled without escapes; an escaped spelling
- * therefore announces nothing.  request_run() refuses a message whose top-level "attachments" has a
- * different number of items than `n_attachments`.  Descriptors are received and closed: no method
- * takes them. */
+/* The members "attachments" and "fds" of a message announce what follows its line: attachments, and
+ * file descriptors.  Such a line is parsed, and request_announced() is called, before the
+ * attachments have arrived; request_run() is called afterwards.  frame.c finds these two members
+ * only if their names contain no escapes; otherwise they announce nothing, and request_run()
+ * refuses a message with a different number of "attachments" than were read
+ * (request.n_attachments).  File descriptors are closed: no method takes them. */
 
 /* Parse `rq->line` strictly into `rq->root`.  On failure, write the error answer into `rq->out` and
  * return false. */
 bool request_parse(request *rq);
 /* Run the whole parsed message, one request or a batch, and write the answer's line into `rq->out`
  * (nothing for notifications).  `rq->ctx` must be set.  DP_EWORKER, DP_EWAIT: the request must run
- * again; `rq->out` holds only the answers of a batch's earlier requests.  DP_EANSWERED: the loop's
- * thread has answered the request; `rq->run` still exists. */
+ * again; `rq->out` then has only the answers of the batch's earlier requests.  DP_EANSWERED: the
+ * main thread has answered the request; `rq->run` still exists. */
 int request_run(request *rq);
-/* Write into `successor` the error answer for `rq`, whose deadline has passed; `calls`: the request
- * is inside a kernel.  For a batch, `successor` gets the answers so far and the requests that have
- * not run, and must then be run.  false: nothing is left to run. */
+/* Write into `successor`, a new request, the error answer for `rq`, whose deadline has passed.
+ * `calls`: `rq` runs a kernel.  For a batch, `successor` also gets the answers so far and the
+ * requests that have not run.  true: `successor` must run these. */
 bool request_overdue(const request *rq, bool calls, request *successor);
 /* Free `rq->run`, in which a method stores its arguments and results until it is answered.
  * `rq->run` may be NULL. */
 void request_drop(request *rq);
-/* Answer a message that cannot be run at all, with id null.  A DP_EVALUE error is answered as an
- * invalid request (-32600), any other error like the error of a method. */
+/* Answer `*err` to a message that cannot be run at all, with id null.  A DP_EVALUE error is
+ * answered as an invalid request (-32600), any other error like the error of a method. */
 void request_refuse(request *rq, const dp_error *err);
 /* Answer `*err` under the request's own id instead of running `rq`.  A notification gets no answer.
  * `rq` must be parsed and must not be a batch. */
 void request_fail(request *rq, const dp_error *err);
 /* Answer `*err` instead of running the current request: `rq` itself, or the next request of a
- * batch.  false: requests of the batch are left to run.  `rq` must be parsed. */
+ * batch.  false: other requests of the batch must still run.  `rq` must be parsed. */
 bool request_give_up(request *rq, const dp_error *err);
 bool request_is_batch(const request *rq);
 /* Add `text` to the warnings of the request that this thread runs, if it runs one. */
 void request_warn(const char *text);
-/* Is `id` the id of request `rq`?  Not for a batch. */
+/* Is `id` the id of request `rq`?  false for a batch. */
 bool request_has_id(const request *rq, const cJSON *id);
 
 /* -- attachments.c -- */
 
 /* Return the number of attachment bytes that follow the parsed line of `rq`, and set `*n_fds` to
- * the number of descriptors.  Store the attachments' sizes in `rq`.  `received`: descriptors
- * received so far.  -1: the announcement is wrong; the caller answers with request_refuse(). */
+ * the number of file descriptors.  Store the sizes of the attachments in `rq`.  `received`: number
+ * of descriptors that have arrived.  -1: "attachments" or "fds" is wrong, see `*err`; the caller
+ * answers by request_refuse(). */
 int64_t request_announced(request *rq, size_t max_bytes, size_t received, size_t *n_fds,
                           dp_error *err);
-/* Compare the announcement in the parsed message with the attachments that were read.  DP_EVALUE:
- * they differ. */
+/* Compare the members `attachments` and `fds` of the parsed message with the attachments that were
+ * read.  DP_EVALUE: they differ. */
 int announcement_check(const request *rq, const cJSON *attachments, const cJSON *fds, bool in_batch,
                        dp_error *err);
 /* Write member "attachments", the sizes of the attachments that follow the answer, if there are
@@ -74,10 +77,10 @@ void attachments_to_json(request *rq);
 
 /* proto_params.h is generated from proto/methods.  For each method it declares the struct of its
  * checked params and the method's function.  A method writes its result (exactly one JSON value)
- * into `w`, or fails with `*err`; then everything it wrote is dropped. */
+ * into `w`, or fails with `*err`; after a failure, everything that it wrote is dropped. */
 #include "proto_params.h"
 
-/* Unpack the params of one method from `p` and call its function. */
+/* Call a method's function with its member of the union `*p`. */
 typedef int (*method_fn)(request *rq, const proto_params *p, jw *w, dp_error *err);
 
 enum {
@@ -85,16 +88,16 @@ enum {
     DP_EWORKER = -1001, /* placement.c refused the thread: run the request again, on a worker */
     /* a stuck call uses an argument: run the request again when that call has ended */
     DP_EWAIT = -1002,
-    /* the deadline has passed and the loop's thread has answered: print nothing */
+    /* the deadline has passed and the main thread has answered: print nothing */
     DP_EANSWERED = -1003,
 };
 
-/* The thread a method may run on: "runs" of proto/methods. */
+/* The thread on which a method may run: the member "runs" in proto/methods. */
 enum {
-    METHOD_LOOP = 0,    /* short: on the loop's thread if no earlier request waits */
-    METHOD_CALL = 1,    /* depends on the operator: see placement_may_run() */
+    METHOD_LOOP = 0,    /* a short method: on the main thread if no earlier request waits */
+    METHOD_CALL = 1,    /* on the main thread or a worker, see placement_may_run() */
     METHOD_WORKER = 2,  /* always on a worker */
-    METHOD_AT_ONCE = 3, /* on the loop's thread as soon as it is read; answers keep their order */
+    METHOD_AT_ONCE = 3, /* on the main thread when read, even if earlier requests wait */
 };
 
 typedef struct method {
@@ -111,14 +114,16 @@ const method *method_find(const char *name);
 
 /* -- proto.c: JSON paths -- */
 
-/* The path of a value inside the params, for errors: "args[1].data".  Each level of the parser puts
- * its own element on the stack and links it to `up`; only an error prints the path. */
+/* The path of a value inside the params, for error messages: "args[1].data".  Each function that
+ * reads a nested value has one element of the path as a local variable, linked to the element `up`
+ * of its caller; the path is printed only in an error. */
 typedef struct json_path {
     const struct json_path *up; /* NULL: outermost element */
     const char *name;           /* member name; NULL: an array's item, [index] */
     size_t index;
 } json_path;
-/* Call dp_error_set() with `code` and the message "<path>: <format>". */
+/* Set `*err` to `code` and the message "PATH: TEXT", with the path `at` and the text of `format`.
+ * Returns `code`. */
 int json_path_fail(dp_error *err, int code, const json_path *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -135,7 +140,7 @@ enum {
     PROTO_OBJECT = 64,
 };
 struct proto_type;
-/* proto_member.fill: the C type that the check stores a param as */
+/* proto_member.fill: the C type of the param in the params struct */
 enum {
     PARAM_NONE = 0, /* nothing: not a param of a method */
     PARAM_INT,      /* int64_t */
@@ -156,15 +161,15 @@ typedef struct proto_type {
     unsigned kinds;
     const proto_member *members; /* [n_members] members of an object, required ones first */
     const char *const *values;   /* [n_values] values a string may have; n_values 0: any string */
-    /* Type of an array's items, or of an object's members that are not in `members`; NULL: any
-     * type. */
+    /* Type of an array's items, or of those members of an object that are not in `members`; NULL:
+     * any type. */
     const struct proto_type *items;
-    /* Alternative types of an object.  The first type is used whose first required member the
-     * object has; the last type is the default. */
+    /* Alternative types of an object.  The first type applies whose first required member the
+     * object has; if none applies, the last one. */
     const struct proto_type *const *choices;
     unsigned n_members, n_values, n_choices;
-    bool closed; /* the object may have no members beyond `members` */
-    bool bounded;
+    bool closed;     /* an object has no other members than `members` */
+    bool bounded;    /* `minimum` is set */
     int64_t minimum; /* smallest number allowed, if `bounded` */
 } proto_type;
 extern const char proto_openrpc[]; /* the OpenRPC document that rpc.discover answers */
@@ -172,11 +177,11 @@ extern const char proto_openrpc[]; /* the OpenRPC document that rpc.discover ans
 /* Check `j` against type `t`.  DP_EPARAMS: the message names the path, the expected and the actual
  * kind. */
 int proto_check(const proto_type *t, const cJSON *j, const json_path *at, dp_error *err);
-/* Check the params of a method against its type `t` and store them in `*out`, whose struct must be
- * zeroed. */
+/* Check the params of a method against their type `t` and store them in the method's params struct
+ * `*out`, which must be zeroed. */
 int proto_read(const proto_type *t, const cJSON *params, void *out, dp_error *err);
-/* Store `object`, already checked against a type with the same members as `t`, in `*out`, whose
- * struct must be zeroed. */
+/* Store the members of `object` in the params struct `*out`, which must be zeroed.  `object` was
+ * checked before, against a type with the same members as `t`. */
 void proto_fill(const proto_type *t, const cJSON *object, void *out);
 
 /* -- proto.c: members of checked objects -- */
@@ -194,7 +199,7 @@ const char *nearest_name(const char *name, const char *const *names, size_t n);
 
 /* -- run.c: the state of one running method -- */
 
-typedef struct pin {   /* one argument that lives until the method ends */
+typedef struct pin {   /* one argument, with a reference that is held until the method ends */
     dp_tensor *tensor; /* owned */
     uint64_t handle;   /* handle of `tensor`; 0: `tensor` came without a handle */
     uint64_t storage; /* storage id of `tensor` when the method began; valid if `handle` is not 0 */
@@ -207,57 +212,59 @@ typedef struct run {
     size_t n_pins, cap_pins;
     uint64_t *fresh; /* handles that this method made; released if it fails */
     size_t n_fresh, cap_fresh;
-    bool constants; /* tensor literals become constants of a program, which is charged for them */
-    /* used entries of `written`, which is last because it is long and not zeroed */
+    /* tensor literals become constants of a program, and are charged with that program */
+    bool constants;
+    /* number of entries in `written`, which is the last member because it is long and not zeroed */
     size_t n_written;
-    int64_t step; /* program step that failed; -1: none */
-    /* current step of a running program, read atomically; NULL: no program runs */
+    int64_t step; /* index of the program step that failed; -1: none */
+    /* index of the current step of a running program, read atomically; NULL: no program runs */
     const int64_t *step_now;
     /* op.call: the kernel has run; only the answer with `rets` is left to write. */
     bool called;
-    dp_bound bound;
-    dp_value *rets;                       /* [bound.n_rets], owned */
-    uint64_t written[DP_LIMIT_ARGUMENTS]; /* handles whose bytes are unspecified after the call */
+    dp_bound bound; /* op.call: the overload and its arguments */
+    dp_value *rets; /* [bound.n_rets], owned */
+    /* handles of tensors that a failed or stuck call may have written: their elements are
+     * unspecified */
+    uint64_t written[DP_LIMIT_ARGUMENTS];
 } run;
 
-/* Allocate `rq->run` for the method of `rq`.  Does nothing if it exists: then a worker continues
- * what the loop's thread began. */
+/* Allocate `rq->run` for the method of `rq`.  If `rq->run` exists, a worker continues what the main
+ * thread began, and this function does nothing. */
 int run_begin(request *rq, dp_error *err);
-/* Check that the deadline of `rq` has not passed at `now` (nanos).  DP_EDEADLINE: it has, before
- * `rq` began. */
+/* Check that the deadline of `rq` has not passed at `now` (nanos).  DP_EDEADLINE: it has passed. */
 int run_check_deadline(const request *rq, uint64_t now, dp_error *err);
 /* Undo a failed method: release the handles and the attachments that it made. */
 void run_undo(request *rq);
-/* Allocate `bytes` that live until the request ends. */
+/* Allocate `bytes` bytes in the arena of `rq->ctx`; they are freed when the request ends. */
 void *run_alloc(request *rq, size_t bytes, dp_error *err);
-/* Find the tensor with this handle and pin it until the method ends.  `*out` is borrowed.
- * DP_ENOTFOUND: the session has no such handle; the message names path `at`. */
+/* Find the tensor with this handle, and hold a reference to it until the method ends.  `*out` is
+ * borrowed.  DP_ENOTFOUND: the session has no such handle; the message names path `at`. */
 int run_pin(request *rq, uint64_t handle, const json_path *at, dp_tensor **out, dp_error *err);
-/* Find the generator with this handle; otherwise like run_pin(). */
+/* Like run_pin(), but for the generator with this handle. */
 int run_pin_generator(request *rq, uint64_t handle, const json_path *at, dp_generator **out,
                       dp_error *err);
-/* Find the object with this handle and pin it until the method ends.  `*out` is borrowed.
- * DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with its
- * plugin. */
+/* Find the object with this handle, and hold a reference to it until the method ends.  `*out` is
+ * borrowed.  DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with
+ * its plugin. */
 int run_pin_object(request *rq, uint64_t handle, const json_path *at, dp_object **out,
                    dp_error *err);
-/* Take `t` and release it when the method ends. */
+/* Take over the reference `t`, and drop it when the method ends. */
 int run_keep(request *rq, dp_tensor *t, dp_error *err);
 int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
-/* Return the handle that argument `t` was given by; 0: `t` has none. */
+/* Return the handle by which the request named argument `t`; 0: `t` was given without a handle. */
 uint64_t run_handle(const run *r, const dp_tensor *t);
-/* Record that the call leaves the bytes of `t` unspecified: add the handle of `t`, if it has one,
- * to `r->written`.  `t` may be NULL. */
+/* Record that the elements of `t` are unspecified: add the handle of `t`, if it has one, to
+ * `r->written`.  `t` may be NULL. */
 void run_written(run *r, const dp_tensor *t);
-/* Give a tensor, a generator or an object a new handle in the session.  run_undo() releases the
- * handle if the method fails. */
+/* Create a new handle of the session for a tensor, a generator or an object.  run_undo() releases
+ * the handle if the method fails. */
 int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
-/* Add an attachment to the answer and return its index; -1: no memory.  Takes `elements` and the
- * session's charge for them. */
+/* Add an attachment to the answer and return its index; -1: no memory.  Takes over `elements` and
+ * the charge of `bytes` to the session. */
 int run_attach(request *rq, void *elements, size_t bytes);
-/* May this thread copy or print `bytes` bytes?  false: return DP_EWORKER. */
+/* May this thread copy or print `bytes` bytes?  false: the method must return DP_EWORKER. */
 bool run_is_quick(request *rq, size_t bytes);
 /* Does `device` use the host's memory, or no memory at all (meta)? */
 static inline bool device_is_host(dp_device device)
@@ -266,8 +273,8 @@ static inline bool device_is_host(dp_device device)
 
     return backend == DP_B_CPU || backend == DP_B_Meta;
 }
-/* May this thread allocate, copy or release memory of `device`?  The loop's thread may do so only
- * for the host, because a device call may take any time.  false: return DP_EWORKER. */
+/* May this thread allocate, copy or release memory of `device`?  The main thread may do so only for
+ * the host, because a device call may take long.  false: the method must return DP_EWORKER. */
 bool run_may_reach(request *rq, dp_device device);
 /* Copy the context's error to `*err` and return its code. */
 int run_ctx_error(request *rq, dp_error *err);
@@ -290,7 +297,7 @@ int tensor_from_json(request *rq, const cJSON *j, const json_path *at, dp_tensor
 
 /* -- value.c: JSON to dp_value; result.c: dp_value to JSON -- */
 
-/* The JSON was already checked against proto's type `value`.  Lists and strings live until
+/* The JSON was already checked against proto/types/value.json.  Lists and strings live until
  * `rq->ctx` is reset, tensors until the method ends. */
 
 /* Read numbers, strings, arrays (DP_TAG_LIST), {"tensor":n} and tensor literals.  The values are
@@ -300,34 +307,35 @@ int value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *
 int values_from_json(request *rq, const cJSON *array, const json_path *at, dp_value **out,
                      size_t *n, dp_error *err);
 
-enum { /* proto's return_kind, and RETURN_DESCRIBED */
+enum { /* how to write a tensor: the enum of proto/types/return_kind.json, and RETURN_DESCRIBED */
        RETURN_HANDLE = RETURN_KIND_HANDLE,
        RETURN_DATA = RETURN_KIND_DATA,
        RETURN_ATTACHMENT = RETURN_KIND_ATTACHMENT,
        RETURN_DESCRIBED,
 };
-/* Write one returned value.  A tensor becomes a descriptor, with a new handle (RETURN_HANDLE) or
- * with its elements and no handle. */
+/* Write one returned value.  A tensor becomes an object with its dtype, shape, device and the like
+ * (a descriptor), and either a new handle (RETURN_HANDLE) or its elements. */
 int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err);
-/* Write the descriptor of `t` as one JSON object.  `how` adds its data, an attachment, or
- * everything known about it (RETURN_DESCRIBED).  handle 0: the member "tensor" is omitted. */
+/* Write the descriptor of `t` as one JSON object.  `how` adds its elements (as JSON or as an
+ * attachment), or everything known about `t` (RETURN_DESCRIBED).  handle 0: the member "tensor" is
+ * omitted. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
 /* Read a runtime key by its name.  DP_ENOTFOUND: no such key; the message has the nearest names.
  * DP_EVALUE: the name is an alias key. */
 int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *err);
-/* Write member `name`: the runtime keys of set `s`, highest priority first. */
+/* Write member `name`: an array of the runtime keys in `s`, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
-/* Return the elements of `t`, whose view is `*v`, if they are contiguous in the host's memory.
- * NULL: they are not, or `t` has no elements. */
+/* Return the address of the elements of `t`, if they are contiguous in the host's memory.  `*v` is
+ * dp_tensor_view() of `t`.  NULL: they are not, or `t` has no elements. */
 void *host_elements(const dp_tensor *t, const dp_view *v);
-/* Return the bytes of the elements of `t`, contiguous.  0: `t` is NULL.  UINT64_MAX: too many to
- * count. */
+/* Return the number of bytes that the elements of `t` take when they are contiguous.  0: `t` is
+ * NULL.  UINT64_MAX: too many to count. */
 uint64_t tensor_bytes(const dp_tensor *t);
 /* Return the fewest characters that the elements of `t` take as JSON text.  0: `t` is NULL.
  * UINT64_MAX: too many to count. */
 uint64_t tensor_text_bytes(const dp_tensor *t);
-/* Return tensor_bytes() of a tensor in the host's memory, and UINT64_MAX of a tensor in a device's
- * memory, which a short request must not touch. */
+/* Return tensor_bytes() for a tensor in the host's memory, and UINT64_MAX for a tensor in a
+ * device's memory, which a request on the main thread must not use. */
 uint64_t tensor_host_bytes(const dp_tensor *t);
 
 /* -- object.c -- */
@@ -347,8 +355,8 @@ void member_seed(jw *w, uint64_t seed);
 int program_from_params(request *rq, const program_create_params *p, dp_program **out,
                         dp_error *err);
 /* Make the program from the steps and outputs in the params of program.run, or find the same
- * program from an earlier request.  `*out` is owned; `*inputs`, in the order of the program's
- * inputs, lies in the request's memory. */
+ * program in the session's cache.  `*out` is owned.  `*inputs`, in the order of the program's
+ * inputs, is allocated in the arena of `rq->ctx`. */
 int program_inline(request *rq, const program_run_params *p, dp_program **out,
                    const dp_value **inputs, dp_error *err);
 /* Find a program by handle; `*out` is owned.  DP_ENOTFOUND: the session has no such program; the
@@ -363,8 +371,8 @@ void warnings_to_json(const request *rq, jw *w);
  * NULL. */
 int bind_from_json(request *rq, const char *op, const cJSON *args, const cJSON *kwargs,
                    dp_bound *out, dp_error *err);
-/* plugin.c: write member "notes", status texts that plugins provide, and member "kept", generations
- * whose code could not be unmapped, and why. */
+/* plugin.c: write member "notes", the status texts that plugins provide, and member "kept", the
+ * unloaded generations of plugins whose code could not be unmapped, with the reason. */
 int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err);
 
 #endif

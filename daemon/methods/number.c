@@ -1,4 +1,4 @@
-/* number.c -- reads numbers, also those that JSON cannot represent exactly.
+/* number.c -- reads numbers from JSON, also numbers that JSON cannot represent.
  *
  * nan, inf and -inf are written as strings; an int64 of 2^53 or more is a string of its digits. */
 #include "methods.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Is `s` "nan", "inf" or "-inf"?  Then set `*out` to that value. */
+/* If `s` is "nan", "inf" or "-inf", set `*out` to that value and return true. */
 static bool special_float(const char *s, double *out)
 {
     static const struct {
@@ -57,7 +57,7 @@ int int_from_json(const cJSON *j, const json_path *at, int64_t *out, dp_error *e
     snprintf(back, sizeof(back), "%" PRIdMAX, i);
     if (n == 0 || digits[n] != '\0')
         return json_path_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
-    /* 18 digits always fit; `back` may then differ only by leading zeros */
+    /* 18 digits always fit int64; with more, `i` is wrong if its text differs from `s` */
     if (strcmp(back, s) != 0 && n > 18)
         return json_path_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
     *out = i;

@@ -1,4 +1,4 @@
-/* object.c -- object.*: lists and releases the session's handles of objects. */
+/* object.c -- object.*: lists and releases the session's handles of plugins' objects. */
 #include "methods.h"
 
 void object_to_json(jw *w, uint64_t handle, dp_object *o)

@@ -1,12 +1,13 @@
 /* op.c -- op.call: reads JSON arguments, binds and calls the operator, writes its outputs.
  *
- * Every output gets a new handle, with one exception: a result that the schema marks as a written
- * argument is answered with the handle of that argument. */
+ * Every output gets a new handle, with one exception: if the schema marks an output as a written
+ * argument, its answer has the handle of that argument. */
 #include "methods.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { DESCRIPTOR_BYTES = 64 }; /* bytes of elements that take as long to print as a descriptor */
+/* printing a tensor's descriptor takes as long as printing this many bytes of elements */
+enum { DESCRIPTOR_BYTES = 64 };
 
 /* -- arguments -- */
 
@@ -49,15 +50,16 @@ int bind_from_json(request *rq, const char *op, const cJSON *args_json, const cJ
 
 /* -- calling -- */
 
-/* Return how much work the numeric argument `x` may ask for, at least 1.  A small number may ask
- * for much work too: arange() with a step of 1e-6. */
+/* Return a factor, at least 1, by which the numeric argument `x` may enlarge the output.  A number
+ * near 0 can enlarge it too: arange() with a step of 1e-6. */
 static double magnitude(double x)
 {
     x = x < 0 ? -x : x;
     return x > 0 && x < 1 ? 1 / x : x > 1 ? x : 1;
 }
 
-/* Describe a call, so that placement.c can tell a kernel's big calls from its small ones. */
+/* Describe a call for placement.c, which distinguishes the large and the small calls of a
+ * kernel. */
 static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int how)
 {
     work w = {kernel, dp_op_name(b->op), rq->bytes_charged, 1, how, NULL};
@@ -78,8 +80,8 @@ static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int h
     return w;
 }
 
-/* Estimate the bytes printed for one tensor: its descriptor, its elements and the brackets of
- * nested arrays, which are most of the text when the tensor has few elements or none. */
+/* Estimate how many bytes are printed for one tensor: the descriptor, the elements, and the
+ * brackets of nested arrays, which are most of the text if there are few elements or none. */
 static double printed_bytes(const dp_tensor *t, int how)
 {
     dp_view v = {.size = sizeof(v)};
@@ -94,7 +96,7 @@ static double printed_bytes(const dp_tensor *t, int how)
     return bytes;
 }
 
-/* Estimate the bytes that must be copied or printed to answer with `rets[n]`. */
+/* Estimate how many bytes are copied or printed to answer the `n` values in `rets`. */
 static size_t answer_bytes(const dp_value *rets, uint32_t n, int how)
 {
     double bytes = 0;
@@ -130,7 +132,8 @@ static void note_written(run *r, const dp_bound *b, uint64_t written)
 /* Call the bound operator.  `rets[b->n_rets]` is owned on success. */
 static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 {
-    if (rq->deadline != 0) /* listed for the answer if the deadline passes during the call */
+    /* if the deadline passes during the call, the answer lists these handles */
+    if (rq->deadline != 0)
         note_written(rq->run, b, b->written);
     if (!deadline_call(rq))
         return DP_EANSWERED;
@@ -155,8 +158,8 @@ static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 
 /* -- answering -- */
 
-/* Return the handle of the argument that return i is, if the schema says that return i is an
- * argument which the call wrote.  0: it is not, or the argument had no handle. */
+/* If the schema says that return `i` is an argument which the call wrote, return the handle of this
+ * argument.  0: it does not, or the argument has no handle. */
 static uint64_t written_handle(const request *rq, const dp_bound *b, uint32_t i)
 {
     const dp_value *argument;
@@ -229,8 +232,9 @@ static void trace_to_json(const request *rq, jw *w)
         member_bool(w, "trace_cut", true);
 }
 
-/* Write the times of the request's stages.  A line is parsed when it is read, and then waits in the
- * queue; or it waits first, and the worker that runs it parses it (`parsed_late`). */
+/* Write the times of the request's stages.  A line is parsed when it is read, before it waits in
+ * the queue; or the worker that runs the request parses the line, after it waited
+ * (`parsed_late`). */
 static void timing_to_json(const request *rq, jw *w)
 {
     dp_call_stats info = dp_ctx_stats(rq->ctx);
@@ -264,7 +268,7 @@ static int begin_call(request *rq, dp_error *err)
 {
     if (rq->deadline != 0 && run_check_deadline(rq, nanos(), err) < 0)
         return err->code;
-    /* a kernel may be using a generator of the session: the call would block this thread */
+    /* a kernel uses a generator of the session: a call that needs it would block this thread */
     if (session_draws(rq->session) && !placement_may_take(rq, SIZE_MAX, false))
         return DP_EWORKER;
     return 0;
@@ -282,7 +286,7 @@ static int bind_call(request *rq, const op_call_params *p, dp_error *err)
     return placement_may_run(rq, &w) ? 0 : DP_EWORKER;
 }
 
-/* Run the kernel; `rq->run` owns its returns until they are answered. */
+/* Run the kernel; `rq->run` owns the returned values until they are answered. */
 static int run_call(request *rq, const op_call_params *p, dp_error *err)
 {
     run *r = rq->run;
@@ -321,7 +325,8 @@ int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
 {
     int rc = 0;
 
-    if (!rq->run->called) { /* otherwise a worker answers the call that the loop's thread ran */
+    /* otherwise the main thread has run the call, and this worker only answers it */
+    if (!rq->run->called) {
         rc = begin_call(rq, err);
         if (rc == 0)
             rc = bind_call(rq, p, err);

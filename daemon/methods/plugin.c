@@ -16,7 +16,8 @@ static void write_counts(jw *w, uint64_t defs, uint64_t impls, uint64_t fallback
     member_int(w, "fallbacks", (int64_t)fallbacks);
 }
 
-/* Write member "kept_because": why the code is still mapped.  NULL or "": write nothing. */
+/* Write member "kept_because", the reason why the code is still mapped.  NULL or "": write
+ * nothing. */
 static void write_reason(jw *w, const char *kept_because)
 {
     if (kept_because != NULL && kept_because[0] != '\0')
@@ -75,7 +76,7 @@ int plugin_load(request *rq, const plugin_load_params *p, jw *w, dp_error *err)
     return 0;
 }
 
-/* Convert the wait in milliseconds to int, which the library takes. */
+/* Convert a time in milliseconds to the int that the library takes. */
 static int timeout_of(int64_t ms)
 {
     return ms < INT_MAX ? (int)ms : INT_MAX;
@@ -167,7 +168,7 @@ int plugin_list(request *rq, jw *w, dp_error *err)
     size_t n;
 
     rq->daemon->info(rq->conn, &info);
-    /* otherwise plugins whose calls ended after the last timer would still be listed */
+    /* unmap the code of plugins whose last call has just ended, so that they are not listed */
     dp_plugin_reap(info.reg);
     int rc = dp_plugin_list(info.reg, dp_ctx_arena(rq->ctx), &plugins, &n, err);
     if (rc < 0)

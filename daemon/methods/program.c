@@ -1,8 +1,8 @@
 /* program.c -- program.create, program.run, program.describe, program.release.
  *
  * lower.c makes programs from JSON; this file gives them handles, runs and describes them.  As in
- * op.call, every output gets a new handle, except an argument that its step wrote: it is answered
- * with its own handle. */
+ * op.call, every output gets a new handle; but if a step wrote an input of the program and returned
+ * it, the answer has the handle of the input. */
 #include "methods.h"
 #include <string.h>
 
@@ -39,8 +39,8 @@ int program_release(request *rq, const program_release_params *p, jw *w, dp_erro
 
 /* -- program.run -- */
 
-/* Read the values by name into `inputs`, in the order of the program's inputs, and set `given[i]`
- * for each of them. */
+/* Read the values in `object` into `inputs`, in the order of the program's inputs, and set
+ * `given[i]` for each input that has a value. */
 static int fill_inputs(request *rq, const cJSON *object, const dp_program *p, dp_value *inputs,
                        bool *given, dp_error *err)
 {
@@ -110,7 +110,8 @@ static int fail_run(request *rq, const dp_run *r, dp_error *err)
     return run_ctx_error(rq, err);
 }
 
-/* Add to `r->written` the handles that the program may still write to when its deadline passes. */
+/* Add the handles in `v`, an input that the program writes, to `r->written`: if the deadline
+ * passes, the answer lists them. */
 static void note_written(run *r, const dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR)
@@ -119,8 +120,8 @@ static void note_written(run *r, const dp_value *v)
         note_written(r, &v->u.values[i]);
 }
 
-/* Find the program that `p` names by handle or contains, and its inputs in order; `*out` is
- * owned. */
+/* Find the program whose handle `p` names, or make it from the steps in `p`, and read its inputs in
+ * order; `*out` is owned. */
 static int find_program(request *rq, const program_run_params *p, dp_program **out,
                         const dp_value **inputs, dp_error *err)
 {
@@ -130,8 +131,8 @@ static int find_program(request *rq, const program_run_params *p, dp_program **o
     return rc == 0 ? inputs_by_name(rq, p->inputs, *out, inputs, err) : rc;
 }
 
-/* Allocate a run.  `*out` and its arrays lie in the request's memory, not on the stack, because
- * another thread may read `run.step_now` after the deadline. */
+/* Allocate a dp_run and its arrays, in the arena of `rq->ctx` instead of on the stack: the main
+ * thread may read `rq->run->step_now` after the deadline. */
 static int prepare_run(request *rq, const dp_value *inputs, uint32_t n_outputs, dp_run **out,
                        dp_error *err)
 {
@@ -158,7 +159,7 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
             note_written(rq->run, &r->inputs[i]);
     if (!deadline_call(rq))
         return DP_EANSWERED;
-    /* otherwise memory that the steps replace would stay until the program ends */
+    /* otherwise memory that the steps replace would not be freed before the program ends */
     dp_shapes_unpin();
     int code = dp_program_run(rq->ctx, p, r);
     dp_ctx_fp_settle(rq->ctx, "the program");

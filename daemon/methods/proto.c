@@ -1,7 +1,8 @@
-/* proto.c -- checks params against proto's tables, stores them in their structs, and reads members.
+/* proto.c -- checks params against the tables made from proto/, stores them in their structs, and
+ * reads members.
  *
- * An error names the path in the params, the values expected and the value given:
- * "args[1].dtype: expected one of 'uint8', ... but got 'flaot32'". */
+ * An error names the path in the params, the values expected and the value given: "args[1].dtype:
+ * expected one of 'uint8', ... but got 'flaot32'". */
 #include "methods.h"
 #include <inttypes.h>
 #include <math.h>
@@ -122,8 +123,8 @@ static int check_enum(const proto_type *t, const cJSON *j, const json_path *at, 
                           NAME_SHOWN, j->valuestring);
 }
 
-/* Members that users of PyTorch may expect of a tensor, and the reason why they are unknown
- * here. */
+/* Members of a tensor that a user of PyTorch may expect, and the reason why there is no such
+ * member. */
 static const struct {
     const char *name, *instead;
 } pytorch_members[] = {
@@ -161,7 +162,7 @@ static int fail_unknown(const proto_type *t, const char *name, const json_path *
                           NAME_SHOWN, name, near);
 }
 
-/* Return the member of type `t` that `m` is; NULL: none. */
+/* Return the member of type `t` that has the name of `m`; NULL: none. */
 static const proto_member *member_find(const proto_type *t, const cJSON *m)
 {
     for (unsigned i = 0; i < t->n_members; i++)
@@ -230,7 +231,7 @@ void proto_fill(const proto_type *t, const cJSON *object, void *out)
 static int check_object(const proto_type *t, const cJSON *j, const json_path *at, void *out,
                         dp_error *err)
 {
-    /* bit i: member i was given; for the first 64 members, which include all required ones */
+    /* bit i: member i was given.  64 bits are enough for the required members, which come first */
     uint64_t given = 0;
     const cJSON *m;
 

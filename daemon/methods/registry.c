@@ -1,5 +1,5 @@
-/* registry.c -- registry.*: queries about operators, kernels and keys; none changes the
- * registry. */
+/* registry.c -- registry.*: queries about operators, kernels and dispatch keys; no query changes
+ * the registry. */
 #include "methods.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static void write_key(jw *w, dp_key k)
     member_str(w, "key", dp_key_name(k, name));
 }
 
-/* Write the members of a provenance into the object that is open in `w`. */
+/* Write where a definition or kernel comes from (plugin, file, line) as members of the open object
+ * of `w`. */
 static void write_provenance(jw *w, const dp_provenance *p)
 {
     member_str(w, "plugin", p->plugin);
@@ -146,7 +147,7 @@ int registry_describe(request *rq, const registry_describe_params *p, jw *w, dp_
 
 /* -- table, keys -- */
 
-/* The params of registry.table; the arrays lie in the request's memory. */
+/* The params of registry.table; the arrays are allocated in the arena of `rq->ctx`. */
 typedef struct table_query {
     const char *const *ops;
     size_t n_ops;
@@ -183,7 +184,8 @@ static int read_keys(request *rq, const cJSON *list, table_query *q, dp_error *e
     json_path at = {NULL, "keys", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
 
-    if (list == NULL) { /* every runtime key: the alias keys are at the end of the list */
+    /* every runtime key, but not the alias keys, which are at the end of the list */
+    if (list == NULL) {
         q->n_keys = dp_registry_keys(registry_of(rq), dp_ctx_arena(rq->ctx), &q->keys);
         while (q->n_keys > 0 && dp_key_is_alias(q->keys[q->n_keys - 1]))
             q->n_keys--;
@@ -277,7 +279,7 @@ static const char *kind_of(dp_key k)
     return dp_key_backend(k) >= 0 ? "per-backend" : "functionality";
 }
 
-/* Does a plugin own backend `b`?  A built-in backend has an owner while a plugin registers its
+/* Does a plugin own backend `b`?  It may own a built-in backend, too: while it provides the
  * device. */
 static bool is_owned(const dp_backend_info *b)
 {

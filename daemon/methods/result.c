@@ -26,9 +26,9 @@ static void keys_to_json(jw *w, dp_keyset s)
 
 #define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
 
-/* Write the names of the keys in `s`.  `last` caches the text of the last set that has only
- * built-in keys: their names never change, and most tensors have the same set as the tensor
- * before. */
+/* Write the names of the keys in `s`.  `last` caches the text for one set: most tensors have the
+ * same keys as the previous tensor.  Only sets of built-in keys are cached, because the names of
+ * other keys can change. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s)
 {
     static _Thread_local struct {
@@ -97,7 +97,7 @@ uint64_t tensor_host_bytes(const dp_tensor *t)
 }
 
 /* Return the fewest characters that the elements take as JSON text: brackets, commas and the
- * shortest elements.  Even a tensor without elements has its outer brackets. */
+ * shortest elements.  A tensor without elements also has its outer brackets. */
 static uint64_t text_bytes(const dp_view *v)
 {
     uint64_t element = dp_dtype_is_complex(v->dtype) ? sizeof("[0,0]") - 1
@@ -138,8 +138,9 @@ static void packed_free(request *rq, void *elements, size_t bytes)
     dp_account_refund(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, bytes);
 }
 
-/* Copy the elements of `t`, whose view is `*v`, to `*out` (owned), `*bytes` long.  The session is
- * charged for them until packed_free().  The caller has checked the size against a limit. */
+/* Copy the elements of `t` to `*out` (owned), `*bytes` bytes long.  `*v` is dp_tensor_view() of
+ * `t`.  The bytes are charged to the session until packed_free().  The caller has checked the size
+ * against a limit. */
 static int copy_packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
                        dp_error *err)
 {
@@ -198,7 +199,7 @@ static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
     if (rc < 0)
         return rc;
     jw_key(w, "data");
-    jw_raw(w, "", 0); /* counts one value in `w`; write_level() writes its text */
+    jw_raw(w, "", 0); /* tells `w` that a value follows; write_level() writes its text */
     int begun = print_begin(rq, text_bytes(&v), err);
     if (begun >= 0)
         write_level(w, &v, 0, elements);
@@ -227,7 +228,7 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     size_t bytes;
 
     dp_tensor_view(t, &v);
-    /* copied, because the answer may be sent after the next request wrote to the tensor */
+    /* copied, because a later request may write to the tensor before the answer is sent */
     int rc = check_attachment(rq, &v, err);
     if (rc == 0)
         rc = copy_packed(rq, t, &v, &elements, &bytes, err);
@@ -240,8 +241,8 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     return 0;
 }
 
-/* Write the descriptors of the tensors inside a wrapper tensor, without the parts of those
- * tensors. */
+/* If `t` is a wrapper tensor, write its parts, and the descriptors of the tensors inside it.  If
+ * those are wrapper tensors too, their parts are left out. */
 static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
 {
     dp_wrapper parts = {.size = sizeof(parts)};
@@ -269,7 +270,7 @@ static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
     member_str(w, "layout", dp_layout_name(parts.layout));
 }
 
-/* Write the key and the bytes of every attachment that plugins added to `t`. */
+/* Write the key and the size of every piece of data that plugins attached to `t`. */
 static int attached_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
 {
     const dp_attached_info *all;
@@ -290,7 +291,8 @@ static int attached_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *er
     return 0;
 }
 
-/* Write the elements of `t`.  A result without memory has "data": null; tensor.read refuses it. */
+/* Write the elements of `t`.  A tensor without memory (meta) gets "data": null; tensor.read refuses
+ * it. */
 static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
 {
     if (dp_tensor_is_memoryless(t)) {
@@ -315,8 +317,8 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
 {
     int rc = 0;
 
-    /* Until dp_ctx_end() this thread sees one shape of `t`, even if another connection resizes
-     * it. */
+    /* Until dp_ctx_end() this thread reads the same shape of `t`, even if another connection
+     * resizes `t`. */
     if (dp_ctx_begin(rq->ctx) < 0)
         return run_ctx_error(rq, err);
     jw_object(w);

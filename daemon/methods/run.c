@@ -1,8 +1,8 @@
 /* run.c -- struct run, the state of one running method.
  *
- * It pins the arguments that were given by handle, so that they live until the method ends.  It
- * lists the handles and attachments that the method made, so that run_undo() can release them when
- * the method fails. */
+ * It holds references (pins) to the arguments that were given by handle, so that these live until
+ * the method ends.  It lists the handles that the method made, so that run_undo() can release them
+ * if the method fails. */
 #include "methods.h"
 #include <stddef.h>
 #include <string.h>
@@ -11,7 +11,8 @@ int run_begin(request *rq, dp_error *err)
 {
     if (rq->run != NULL)
         return 0;
-    rq->run = dp_malloc(sizeof(*rq->run)); /* not calloc: zeroing the long `written` is slow */
+    /* not dp_calloc(): zeroing the array `written` would be slow */
+    rq->run = dp_malloc(sizeof(*rq->run));
     if (rq->run == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a request");
     memset(rq->run, 0, offsetof(run, written));
@@ -44,7 +45,7 @@ static void unpin(const pin *p)
     dp_object_unref(p->object);
 }
 
-/* Append `p` to the pins of `r`; takes the references in `p`, also on failure. */
+/* Append `p` to the pins of `r`; takes over the reference in `p`, also on failure. */
 static int pin_add(run *r, pin p, dp_error *err)
 {
     pin *pins = array_grow(r->pins, r->n_pins, &r->cap_pins, sizeof(*pins));
@@ -59,9 +60,9 @@ static int pin_add(run *r, pin p, dp_error *err)
     return 0;
 }
 
-/* -- arguments of stuck calls -- */
+/* -- arguments of stuck calls (executor.c) -- */
 
-/* Do `a` and `b`, or the parts of wrapper tensors, share a storage? */
+/* Do `a` and `b` share a storage?  A wrapper tensor has the storages of its parts. */
 static bool share_storage(const dp_tensor *a, const dp_tensor *b)
 {
     dp_wrapper parts = {.size = sizeof(parts)};
@@ -77,8 +78,8 @@ static bool share_storage(const dp_tensor *a, const dp_tensor *b)
     return false;
 }
 
-/* Does the call of `r` use the storage of tensor `t`?  The call may have resized its argument onto
- * another storage and still use the storage it began with. */
+/* Does the call of `r` use the storage of tensor `t`?  The call may have given its argument another
+ * storage, and may still use the one that the argument had at the beginning. */
 static bool run_uses_tensor(const run *r, const void *t)
 {
     for (size_t i = 0; i < r->n_pins; i++)
@@ -104,7 +105,8 @@ static bool run_uses_object(const run *r, const void *o)
     return false;
 }
 
-/* DP_EWAIT: a stuck call of the session uses `what`.  DP_EBUSY: it does, and `rq` may not wait. */
+/* Check that no stuck call of the session uses `what`.  DP_EWAIT: one does, and `rq` must wait.
+ * DP_EBUSY: one does, and `rq` must not wait. */
 static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what), const void *what,
                        const json_path *at, dp_error *err)
 {

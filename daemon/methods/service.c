@@ -11,7 +11,7 @@ enum {
     SHUTDOWN_DRAIN_MS = 5000
 };
 
-/* Check that param `name`, a time, is at most `most`, the limit of the same name. */
+/* Check that the time `ms`, param `name`, is at most `most`, the limit of the same name. */
 static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 {
     const json_path at = {NULL, name, 0};
@@ -127,8 +127,8 @@ static void write_running(jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Write member "stuck": the call that each stuck worker runs, with its innermost kernel, which is
- * looked up among the n running calls. */
+/* Write member "stuck": the method that each stuck worker (executor.c) runs, and the kernel in
+ * which it is, which is looked up among the `n` running `calls`. */
 static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
 {
     stuck_call stuck[WORKERS_MOST];
@@ -151,7 +151,8 @@ static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Write member "account": count and bytes charged to each holder. */
+/* Write member "account": for each kind of charge (holder), the number of things and their
+ * bytes. */
 static void write_usage(jw *w, const dp_usage *usage)
 {
     jw_key(w, "account");
@@ -262,17 +263,17 @@ int rpc_discover(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-/* -- session.get, session.set: state of this connection -- */
+/* -- session.get, session.set: the connection's dispatcher state -- */
 
 static const char *const fallback_names[] = {[DP_FALLBACK_ALLOW] = "allow",
                                              [DP_FALLBACK_REPORT] = "report",
                                              [DP_FALLBACK_FORBID] = "forbid"};
-/* Fallback modes in the order of proto's names. */
+/* Fallback modes, by the enum made from proto/types/fallback.json. */
 static const uint8_t fallbacks[] = {[FALLBACK_ALLOW] = DP_FALLBACK_ALLOW,
                                     [FALLBACK_REPORT] = DP_FALLBACK_REPORT,
                                     [FALLBACK_FORBID] = DP_FALLBACK_FORBID};
 
-/* Write the members of the connection's state. */
+/* Write the members of the connection's dispatcher state. */
 static void write_state(request *rq, jw *w, const conn_state *s)
 {
     uint64_t seed;
@@ -287,7 +288,7 @@ static void write_state(request *rq, jw *w, const conn_state *s)
         member_seed(w, seed);
 }
 
-/* Read the keys in `list`, param `name`, into `*out`; `*out` is unchanged when `list` is NULL. */
+/* Read param `name`, a list of keys, into `*out`; `*out` is unchanged when `list` is NULL. */
 static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, dp_error *err)
 {
     const cJSON *item;
@@ -309,7 +310,7 @@ static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, d
     return 0;
 }
 
-/* Read the params that change the mode into `*m`; the others stay. */
+/* Set the members of `*m` for which a param is given. */
 static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *err)
 {
     if (p->autocast != NULL && cJSON_IsTrue(param(p->autocast, "enabled")))
@@ -338,8 +339,9 @@ int session_get(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-/* Read the params that change the key sets.  Backends and kinds are pinned before their names
- * become bits, so that no plugin's unload can free the bits meanwhile. */
+/* Read the params "include" and "exclude".  While names are converted to bits, all backends and
+ * kinds of wrapper tensors are pinned: otherwise the unload of a plugin could give a bit another
+ * meaning. */
 static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_error *err)
 {
     dp_keyset all_pinned = dp_keyset_pin((dp_keyset){UINT64_MAX, UINT64_MAX});

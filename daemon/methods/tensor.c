@@ -15,7 +15,7 @@ int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *e
     return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
 }
 
-/* Find the tensor that param "tensor" names and pin it until the method ends. */
+/* Find the tensor that param "tensor" names, and hold a reference to it until the method ends. */
 static int find(request *rq, int64_t handle, dp_tensor **out, dp_error *err)
 {
     return run_pin(rq, (uint64_t)handle, &(json_path){NULL, "tensor", 0}, out, err);
@@ -72,7 +72,7 @@ int tensor_list(request *rq, jw *w, dp_error *err)
     return 0;
 }
 
-enum { FREED_BYTES = 256 }; /* bytes that take as long to free as one byte takes to print */
+enum { FREED_BYTES = 256 }; /* freeing this many bytes takes as long as printing one byte */
 
 static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_error *err)
 {

@@ -1,8 +1,8 @@
 /* value.c -- reads JSON values into dp_values (docs/protocol.md).
  *
- * The JSON was already checked against proto, so its types are right; this file checks only its
- * meaning.  Lists and strings lie in the request's arena; `rq->run` pins tensors until the method
- * ends. */
+ * The JSON was already checked against proto/types/value.json, so this file checks only what that
+ * type cannot express.  Lists and strings are allocated in the arena of `rq->ctx`; `rq->run` holds
+ * references to tensors until the method ends. */
 #include "methods.h"
 #include <string.h>
 
@@ -61,8 +61,8 @@ static int string_from_json(request *rq, const char *s, dp_value *out, dp_error 
     size_t n = strlen(s);
     dp_device device;
 
+    /* a device's name usually asks for a copy to that device, which may be slow */
     if (dp_device_parse(s, &device, NULL) == 0 && !run_may_reach(rq, device))
-        /* a device name usually asks for a copy to that device, which may be slow */
         return DP_EWORKER;
     char *copy = run_alloc(rq, n + 1, err);
     if (copy == NULL)
@@ -142,7 +142,8 @@ static int literal_from_json(request *rq, const cJSON *j, const json_path *at, d
     return rc;
 }
 
-/* Object members that name a kind of value, and the function that reads it. */
+/* For each kind of value that is written as an object: the member that tells the kind, and the
+ * function that reads this member. */
 static const struct {
     const char *name;
     int (*read)(request *rq, const cJSON *j, const json_path *at, dp_value *out, dp_error *err);

@@ -1,7 +1,7 @@
-/* announce.c -- what follows a line: the attachments and descriptors that it announces, and
- * descriptors that no line announces.
+/* announce.c -- the data that a line announces (attachments and file descriptors), and descriptors
+ * that no line announces.
  *
- * Descriptors are received and closed: no method uses them. */
+ * The daemon closes all descriptors that it receives: no method uses them. */
 #define _GNU_SOURCE
 #include "methods/methods.h"
 #include "server.h"
@@ -12,8 +12,9 @@
 
 enum {
     WAITING_CHECK_MS = 1000, /* interval between two checks for descriptors that wait too long */
-    PEEK_BYTES = 16 << 10,   /* number of bytes peeked at in one call, to find descriptors */
-    PEEK_DESCRIPTORS = 253,  /* most descriptors in one message: SCM_MAX_FD of the kernel */
+    /* bytes that one recvmsg() with MSG_PEEK looks at, to find descriptors */
+    PEEK_BYTES = 16 << 10,
+    PEEK_DESCRIPTORS = 253, /* most descriptors in one message: SCM_MAX_FD of the kernel */
 };
 
 /* -- announced attachments and descriptors -- */
@@ -50,7 +51,7 @@ void connection_announced(struct connection *c)
             j->stage = JOB_ANSWERED;
         }
     }
-    /* the length of the attachments is unknown, so the start of the next line is too */
+    /* the length of the attachments is unknown, and so is the start of the next line */
     if (j->stage == JOB_ANSWERED) {
         c->pending = NULL;
         c->shut = j->rq.close_after = true;
@@ -109,18 +110,19 @@ static void close_longest_waiting(server *s)
     }
 }
 
-/* Did descriptors arrive that were not received yet?  The check only peeks at the data in the
- * socket, and receives nothing. */
+/* Did descriptors arrive that were not received yet?  The check only peeks: the data stays in the
+ * socket. */
 static bool descriptors_unread(const struct connection *c)
 {
-    /* static, because only the loop's thread uses it, and its content is never read */
+    /* static to save stack: only the main thread uses the array, and nobody reads its content */
     static char bytes[PEEK_BYTES];
     char control[CMSG_SPACE(PEEK_DESCRIPTORS * sizeof(int))] __attribute__((aligned(8)));
     int from = 0, never = -1, fd;
     bool found = false;
     ssize_t n = setsockopt(c->fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof(from)) == 0;
 
-    while (n > 0 && !found) { /* each call of recvmsg() peeks behind the data of the previous one */
+    /* each recvmsg() peeks at the data after those of the previous call */
+    while (n > 0 && !found) {
         struct iovec iov = {bytes, sizeof(bytes)};
         struct msghdr m = {.msg_iov = &iov,
                            .msg_iovlen = 1,
@@ -143,10 +145,10 @@ static bool descriptors_unread(const struct connection *c)
     return found;
 }
 
-/* Close connections from which the daemon does not read, because they wait for answers or leave
- * answers unread, if descriptors arrived behind their requests.  One of these descriptors may be
- * the client's end of the connection; then the system never reports that the client has left.
- * Returns whether the daemon does not read from some connection. */
+/* Find connections from which the daemon does not read now, because too many of their requests or
+ * answers are waiting, and close those whose unread data contains descriptors.  Such a descriptor
+ * may be the client's end of the connection; the system would then never report that the client has
+ * left.  Returns whether there are connections from which the daemon does not read. */
 static bool check_unread(server *s, uint64_t now)
 {
     uint64_t max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
@@ -170,8 +172,8 @@ static bool check_unread(server *s, uint64_t now)
 }
 
 /* Close connections whose descriptors have waited too long for the end of their line.  A connection
- * is exempt while the daemon does not take its lines because the client leaves answers unread: its
- * line may be complete. */
+ * is exempt while the daemon takes none of its lines because the client does not read its answers:
+ * the line may be complete. */
 static void on_waiting(uv_timer_t *h)
 {
     server *s = h->data;

@@ -1,12 +1,12 @@
 /* connection.c -- one client: its socket, its requests in order, its answers in order.
  *
- *   readable -> receive.c -> frame.c -> a job -> dispatch.c: run on the loop's thread, or
+ *   readable -> receive.c -> frame.c -> a job -> dispatch.c: run on the main thread, or
  *            -> executor -> send.c -> the job is freed
  *
  * The daemon stops reading from a client at LIMIT_OUTSTANDING jobs, at LIMIT_OUTSTANDING_BYTES, or
- * when the client leaves LIMIT_UNSENT_BYTES of answers unread.  It still notices when that client
- * leaves.  connection_join(), connection_session() and connection_cancel() may be called on any
- * thread, the other functions only on the loop's thread.
+ * when LIMIT_UNSENT_BYTES of answers are unsent because the client does not read.  The daemon still
+ * notices when that client leaves.  Any thread may call connection_join(), connection_session() and
+ * connection_cancel(); only the main thread may call the other functions.
  *
  *   C1: answers are sent in the order of the lines: see dispatch.c
  *   C2: the daemon never waits for a client: every recvmsg() and sendmsg() is non-blocking */
@@ -19,11 +19,11 @@
 
 /* -- life -- */
 
-/* The poll event that reports that the client has left.  The system reports this to every poll, but
- * libuv passes it on only if some event was requested.  UV_PRIORITIZED (urgent data) is requested
- * for that: no client has a reason to send urgent data, and one that does is disconnected too.
- * UV_DISCONNECT is unsuitable, because it is also reported, repeatedly, for a client that has
- * closed its sending side and still reads. */
+/* The event by which libuv reports that the client has left, even when the daemon waits for nothing
+ * else: libuv reports it only if at least one event was requested.  UV_PRIORITIZED (urgent data) is
+ * requested because no client sends urgent data; one that does is disconnected too.  UV_DISCONNECT
+ * is unsuitable: it is also reported, repeatedly, for a client that has closed its sending side and
+ * still reads. */
 enum { LEFT = UV_PRIORITIZED };
 
 static void settle(struct connection *c);
@@ -130,7 +130,7 @@ static void drain(struct connection *c)
 void connections_drain(server *s)
 {
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
-        next = c->next; /* draining `c` never closes another connection */
+        next = c->next; /* drain() may close `c`, but never another connection */
         drain(c);
     }
     connections_check_drained(s);
@@ -183,8 +183,8 @@ static struct connection *connection_new(server *s, int fd, dp_error *err)
     return c;
 }
 
-/* Return the connection that was opened first, if that was at least LIMIT_SILENT_MS ago and it has
- * never sent a complete request: closing it loses nothing. */
+/* Among the connections that have been open for LIMIT_SILENT_MS and have never sent a complete
+ * request, return the oldest: closing it loses nothing.  NULL: none. */
 static struct connection *longest_silent(const server *s)
 {
     uint64_t now = nanos(), max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);

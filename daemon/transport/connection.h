@@ -1,5 +1,6 @@
-/* connection.h -- one client: its socket, its requests in order, its answers in order.  For the
- * loop's thread. */
+/* connection.h -- one client: its socket, its requests in order, its answers in order.
+ *
+ * The functions are for the main thread, which runs the event loop. */
 #ifndef DAEMON_TRANSPORT_CONNECTION_H
 #define DAEMON_TRANSPORT_CONNECTION_H
 
@@ -7,81 +8,84 @@
 #include "transport/frame.h"
 #include <uv.h>
 
-typedef struct cancel { /* a call.cancel that was read */
+typedef struct cancel { /* a request call.cancel that was read */
     struct cancel *next;
     cJSON *id;       /* owned */
-    uint64_t before; /* number of the last job that may be cancelled */
+    uint64_t before; /* job.number of the last job that it may cancel */
 } cancel;
 
 struct connection {
     struct connection *next, **link; /* links in server.connections */
     struct server *server;
-    /* Reference count, for the loop's thread: one of the server, one for each job, one for a parse,
-     * and one until `poll` is closed. */
+    /* Reference count, used by the main thread only.  References: the server, each job, the task
+     * `parse`, and `poll` until it is closed. */
     int refs;
     uint64_t number;
     uint64_t opened; /* time (nanos()) when the connection was accepted */
     int fd;
     uv_poll_t poll;
     int events; /* events that `poll` waits for */
-    /* Function of connection.c that receive.c may call: send answers, take messages, and choose the
-     * events to wait for. */
+    /* settle() of connection.c, for receive.c: send answers, take messages, and choose the events
+     * to wait for. */
     void (*settle)(struct connection *c);
     frame frame;
-    job *pending;               /* a job whose line was read and whose attachments are being read */
-    task parse;                 /* task that parses a long line that announces attachments */
-    bool parsing;               /* `parse` is queued or runs */
-    uint64_t received;          /* number of bytes received */
-    int fds[LIMIT_DESCRIPTORS]; /* received, not announced yet, oldest first */
+    job *pending;      /* a job whose line was read and whose attachments are being read */
+    task parse;        /* task that parses a long line that announces attachments */
+    bool parsing;      /* `parse` is queued or runs */
+    uint64_t received; /* number of bytes received */
+    /* file descriptors that were received and that no line has announced yet, oldest first */
+    int fds[LIMIT_DESCRIPTORS];
     unsigned n_fds;
     uint64_t fds_since; /* time (nanos()) when the oldest of `fds` arrived */
-    uint64_t fds_end;   /* value of `received` after the newest of `fds` arrived */
-    bool unannounced;   /* unannounced descriptors were already closed once */
-    /* nothing was read or sent since this time (nanos()); 0: the daemon reads from the client */
+    uint64_t fds_end;   /* value of `received` just after the newest of `fds` arrived */
+    bool unannounced;   /* descriptors that no line announced were already closed once */
+    /* nothing was read or sent since this time (nanos()); 0: `poll` waits for data to read */
     uint64_t unread_since;
-    job_list out;  /* answered jobs, in order, whose answers are not completely sent */
-    bool blocked;  /* the socket is full, or other connections send first */
-    bool deferred; /* the connection is in server.deferred, to send in a later turn of the loop */
+    job_list out;  /* answered jobs, in order, with answers that are not completely sent */
+    bool blocked;  /* send nothing now: the socket is full, or `deferred` is set */
+    bool deferred; /* the connection is in server.deferred, to send in a later loop iteration */
     struct connection *next_deferred;
-    /* bytes that may still be read; when draining, those that had arrived by then */
+    /* number of bytes that may still be read; limited when the daemon stops, to the bytes that had
+     * arrived */
     size_t to_read;
     bool eof;  /* nothing more will be read from the socket */
     bool shut; /* no more messages are taken, not even from bytes already read */
     bool closed;
-    /* nanoseconds that requests may still use on the loop's thread in this turn */
+    /* nanoseconds that requests may use on the main thread before other connections get their
+     * turn */
     int64_t budget;
     unsigned in_executor; /* number of jobs in the executor: submitted and not returned yet */
-    /* number of jobs that were read and whose answers are not completely sent */
+    /* number of jobs whose answers are not completely sent */
     unsigned outstanding;
-    size_t outstanding_bytes;
-    uint64_t n_jobs;
+    size_t outstanding_bytes; /* sum of request.bytes_charged of these jobs */
+    uint64_t n_jobs;          /* number of jobs so far */
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;
     conn_state state; /* used by the thread that runs a job of this connection */
     /* Lock of the members below: executor.lock. */
     struct session *session; /* NULL: the connection is closed */
-    job_list queue;
-    bool busy;  /* a worker runs a job of this connection */
-    bool waits; /* the connection is in executor.waiting */
-    bool ready; /* the connection is in its session's turn queue */
-    /* the connection waits until a stuck call of this session ends; NULL: it does not */
+    job_list queue;          /* jobs that wait */
+    bool busy;               /* a worker runs or parses a job of this connection */
+    bool waits;              /* the connection is in executor.waiting */
+    bool ready;              /* the connection is in its session's turn queue */
+    /* not NULL: the connection waits until a stuck call of this session ends; see executor.c */
     struct session *parked;
     uint64_t check_at; /* time (nanos()) when to check the first waiting job; 0: never */
     bool gone;         /* the connection is closed: nobody waits for answers */
-    job *running;      /* the job that a worker runs, once the job is parsed; NULL: none */
+    job *running;      /* the parsed job that a worker runs; NULL: none */
     struct connection *next_ready, *next_waiting, **link_waiting;
-    cancel *cancels;
-    /* number of `cancels`; read without the lock, which is then needed only if there are some */
+    cancel *cancels; /* list of the call.cancel requests that may affect waiting jobs */
+    /* length of `cancels`; read without the lock, because it is usually 0 */
     atomic_uint n_cancels;
 };
-void connection_accept(struct server *s, int fd); /* takes `fd` */
-/* Queue the answer of `j`, which the executor has returned; takes `j`.  `last`: the next job that
- * the executor returned belongs to another connection, so send now. */
+void connection_accept(struct server *s, int fd); /* takes over `fd` */
+/* Queue the answer of `j`, which the executor has returned, and take over `j`.  `last`: no further
+ * answer of this connection follows at once, so send now. */
 void connection_answered(job *j, bool last);
-/* Begin a turn of the loop: send the answers that were deferred in the previous turn. */
+/* Begin a loop iteration: send the answers that were deferred in the previous one. */
 void connections_turn(uv_prepare_t *h);
-/* Answer everything that clients have sent until now, and close each connection then.  The loop
- * stops when no connection is left. */
+/* Answer everything that clients have sent until now; close each connection after its last answer.
+ * The event loop stops when no connection is left. */
 void connections_drain(struct server *s);
 /* Close the connection; queued jobs and unsent answers are dropped. */
 void connection_close(struct connection *c);

@@ -1,8 +1,9 @@
-/* dispatch.c -- runs a new job on the loop's thread if its turn has come and it is short, or queues
- * it for a worker.
+/* dispatch.c -- runs a new job on the main thread if it is short and no earlier job waits, or
+ * queues it for a worker.
  *
- * Answers are sent in the order of the lines: a job runs here only when `in_executor` is 0, and the
- * executor returns the jobs of one connection in order. */
+ * Answers are sent in the order of the lines: a job runs here only when the executor has no job of
+ * the connection (`in_executor` is 0), and the executor returns the jobs of a connection in
+ * order. */
 #include "methods/methods.h"
 #include "server.h"
 #include "transport/parts.h"
@@ -23,8 +24,8 @@ static bool run_now(struct connection *c, job *j)
     return done;
 }
 
-/* Run `j` now, although other requests wait ahead of it, if its method is METHOD_AT_ONCE.  Its
- * answer still waits for its turn. */
+/* If the method of `j` is METHOD_AT_ONCE, run `j` now, even if earlier requests wait.  The answer
+ * is still sent after theirs. */
 static void run_at_once(struct connection *c, job *j)
 {
     const method *m;
@@ -37,7 +38,7 @@ static void run_at_once(struct connection *c, job *j)
         run_now(c, j);
 }
 
-/* Run `j` on this thread if its turn has come and it is short.  false: it is for a worker. */
+/* Run `j` on this thread if it is the next job of `c` and short.  false: a worker must run it. */
 static bool run_here(struct connection *c, job *j)
 {
     executor *ex = &c->server->executor;

@@ -1,9 +1,9 @@
-/* endpoint.c -- the path of the socket, its lock file, and the listening socket.
+/* endpoint.c -- the path of the daemon's socket, its lock file, and the listening socket.
  *
  * A running daemon holds a flock on PATH.lock, which contains its process id.  The daemon with the
  * lock owns PATH: it replaces a socket that it finds at PATH, unless a process answers on that
- * socket.  Both files may be removed by someone else and created again by a second daemon.  So a
- * daemon removes only the files that it created itself. */
+ * socket.  A user may remove both files, and a second daemon may then create them again.  Therefore
+ * a daemon removes only the files that it created itself. */
 #define _GNU_SOURCE
 #include "transport/endpoint.h"
 #include <errno.h>

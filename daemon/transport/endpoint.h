@@ -1,4 +1,4 @@
-/* endpoint.h -- the path of the socket, its lock file, and the listening socket. */
+/* endpoint.h -- the path of the daemon's socket, its lock file, and the listening socket. */
 #ifndef DAEMON_TRANSPORT_ENDPOINT_H
 #define DAEMON_TRANSPORT_ENDPOINT_H
 
@@ -17,7 +17,7 @@ int endpoint_path(const options *o, char **out, dp_error *err);
 int endpoint_open(endpoint *e, const options *o, dp_error *err);
 int endpoint_listen(endpoint *e, int64_t mode, dp_error *err);
 void endpoint_stop_listening(endpoint *e); /* Close the listening socket and remove its file. */
-void endpoint_remove(endpoint *e);         /* Also remove the lock file, but hold the lock. */
+void endpoint_remove(endpoint *e);         /* Also remove the lock file; the lock stays held. */
 void endpoint_close(endpoint *e);
 
 #endif

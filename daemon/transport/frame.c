@@ -1,12 +1,11 @@
-/* frame.c -- splits received bytes into messages: lines, and the attachments that follow them
- * (protocol 1 and 2).
+/* frame.c -- splits received bytes into messages: lines, and the attachments (body) that follow a
+ * line (protocol 1 and 2).
  *
  *   States:  LINE --line that announces--> ANNOUNCED --frame_expect--> BODY --all read--> LINE
  *            LINE --line over the limit--> SKIP --its LF--> LINE
  *
- * A frame owns the bytes that are not consumed yet, at most one line and one read, and the
- * announced attachments.  It does not parse JSON: the caller reads the line and tells how many
- * bytes follow it. */
+ * A frame owns the bytes that are not consumed yet (at most one line and what one read adds) and
+ * the body.  It does not parse JSON: the caller parses the line and sets the length of its body. */
 #define _GNU_SOURCE
 #include "transport/frame.h"
 #include "daemon.h"
@@ -33,8 +32,8 @@ static bool ends_word(const char *p, size_t i)
     return false;
 }
 
-/* Does a line contain one of the words?  Every line is searched, so the search is fast: both words
- * end in `s"`, and eight bytes at a time are checked for these two characters. */
+/* Does a line contain one of the words?  Every line is searched, so the search must be fast: both
+ * words end in `s"`, and eight bytes at a time are checked for these two characters. */
 static bool has_word(const char *p, size_t n)
 {
     const uint64_t each = UINT64_C(0x0101010101010101);
@@ -43,9 +42,8 @@ static bool has_word(const char *p, size_t n)
     for (uint64_t here, behind; n - i > STEP; i += STEP) {
         memcpy(&here, p + i, STEP);
         memcpy(&behind, p + i + 1, STEP);
-        here =
-            /* a byte is 0 exactly where `s"` begins */
-            le64toh((here ^ each * 's') | (behind ^ each * '"'));
+        /* a byte is 0 exactly where `s"` begins */
+        here = le64toh((here ^ each * 's') | (behind ^ each * '"'));
         for (uint64_t hits = (here - each) & ~here & each * 0x80; hits != 0; hits &= hits - 1)
             if (ends_word(p, i + (size_t)__builtin_ctzll(hits) / 8))
                 return true;
@@ -171,8 +169,8 @@ static int next_line(frame *f, char **line, size_t *bytes)
     return FRAME_LONG;
 }
 
-/* Drop the received part of a line over the limit, except its last bytes: a word may begin in them
- * and be completed by the next bytes. */
+/* Drop the received part of a line over the limit, except its last bytes: one of the words may
+ * begin in these and end in the next bytes. */
 static int skip_line(frame *f)
 {
     size_t n = f->end - f->start;

@@ -1,4 +1,5 @@
-/* frame.h -- splits received bytes into messages; uses neither sockets nor the loop. */
+/* frame.h -- splits received bytes into messages: a line each, and the attachments (body) that
+ * follow the line.  Uses neither sockets nor the event loop. */
 #ifndef DAEMON_TRANSPORT_FRAME_H
 #define DAEMON_TRANSPORT_FRAME_H
 
@@ -8,11 +9,11 @@
 
 /* results of frame_next() */
 enum {
-    FRAME_MORE,      /* no complete line or body yet: read more */
-    FRAME_LINE,      /* a line; if frame.announces, call frame_expect() next */
-    FRAME_BODY,      /* the announced bytes are complete: call frame_body() */
-    FRAME_LONG,      /* a line over the limit: answer it, and close if frame.announces */
-    FRAME_LOST,      /* the line over the limit, whose end is awaited, announces bytes: close */
+    FRAME_MORE, /* neither the line nor the body is complete: read more */
+    FRAME_LINE, /* a line; if frame.announces, call frame_expect() next */
+    FRAME_BODY, /* the body that the line announced is complete: call frame_body() */
+    FRAME_LONG, /* a line longer than `max_line`: answer an error, and close if frame.announces */
+    FRAME_LOST, /* a later part of such a long line announces a body: close the connection */
     FRAME_NO_MEMORY, /* out of memory: close */
 };
 
@@ -21,25 +22,26 @@ typedef struct frame {
     char *in; /* in[start, end) was received and is not consumed yet */
     size_t start, end, cap;
     size_t scanned; /* the first `scanned` bytes from `start` contain no LF */
-    int state;
+    int state;      /* LINE, ANNOUNCED, BODY or SKIP of frame.c */
     bool announces; /* the last line contains "attachments" or "fds", including the quotes */
-    /* owned: attachments received so far; NULL although body_bytes > 0: out of memory, they are
+    /* owned: the body received so far; NULL although body_bytes > 0: out of memory, the body is
      * dropped */
     uint8_t *body;
     size_t body_bytes, body_received;
 } frame;
 void frame_init(frame *f, size_t max_line);
 void frame_fini(frame *f);
-/* Reserve memory for received bytes at `*p`.  Returns its size; 0: out of memory.  Report the
- * number of received bytes by frame_filled(). */
+/* Reserve memory at `*p` for bytes to receive.  Returns its size; 0: out of memory.  Then report
+ * the number of received bytes by frame_filled(). */
 size_t frame_space(frame *f, char **p);
 void frame_filled(frame *f, size_t n);
 /* Find the next message.  Returns one of FRAME_*.  For FRAME_LINE, `*line` is owned by the caller,
  * NUL-terminated and without its LF. */
 int frame_next(frame *f, char **line, size_t *bytes);
-/* Set how many bytes follow the line that was found last and announces some; 0: none. */
+/* Set the length of the body of the line that was found last; 0: none.  Called if
+ * frame.announces. */
 void frame_expect(frame *f, size_t bytes);
-/* Return the attachments, owned by the caller; NULL: none, or out of memory. */
+/* Return the body, owned by the caller; NULL: none, or out of memory. */
 uint8_t *frame_body(frame *f);
 
 #endif

@@ -24,7 +24,7 @@ void connection_unref(struct connection *c)
     dp_free(c);
 }
 
-/* Record which connection sends requests, for fair_threads(). */
+/* Record that `c` sends a request, for fair_threads(). */
 static void note_request(struct connection *c, uint64_t now)
 {
     server *s = c->server;
@@ -104,7 +104,7 @@ int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err
     executor *ex = &c->server->executor;
     cancel *k;
 
-    /* on a worker call.cancel runs in its turn: no request is ahead */
+    /* on a worker, call.cancel runs after all earlier requests: none is left to cancel */
     *waiting = j->on_loop && c->in_executor > 0;
     if (!*waiting)
         return 0;
@@ -196,8 +196,8 @@ void connection_close(struct connection *c)
     connection_undefer(c);
     job_list queued = executor_withdraw(&s->executor, c);
     while ((j = job_pop(&queued)) != NULL) {
-        /* The job's kernel may have run; new storages that it gave to tensors are charged to the
-         * session. */
+        /* The job's kernel may have run and replaced storages of tensors; freeing the job charges
+         * them to its session. */
         j->rq.session = session_ref(c->session);
         connection_job_free(j);
     }

@@ -1,4 +1,4 @@
-/* parts.h -- declarations that the transport's files share; every function is for the loop's
+/* parts.h -- declarations that the files of this folder share; every function is for the main
  * thread. */
 #ifndef DAEMON_TRANSPORT_PARTS_H
 #define DAEMON_TRANSPORT_PARTS_H
@@ -8,9 +8,10 @@
 struct cmsghdr;
 
 enum {
-    /* Limits for one turn of the loop, so that other connections get their turn: */
+    /* Limits for one loop iteration, so that other connections get their turn: */
     TURN_BYTES = 256 << 10, /* bytes of long answers that all connections together may send */
-    /* time to run one connection's requests on the loop's thread; workers run the others */
+    /* time that one connection's requests may use on the main thread; workers run the remaining
+     * ones */
     INLINE_NS = 500 * 1000,
 };
 
@@ -30,30 +31,30 @@ void connection_unref(struct connection *c);
  * caller still owns `line`. */
 job *connection_job(struct connection *c, char *line, size_t bytes);
 void connection_job_free(job *j);
-/* Free the recorded call.cancel requests: no job is left that they could cancel. */
+/* Free the recorded call.cancel requests: no job waits that they could cancel. */
 void connection_drop_cancels(struct connection *c);
-/* Close the first `n` of the descriptors that wait for their line. */
+/* Close the first `n` of the file descriptors in c->fds. */
 void connection_drop_descriptors(struct connection *c, size_t n);
-/* Remove `c` from the server's list of connections that send in a later turn, if it is in that
- * list. */
+/* Remove `c` from server.deferred, if it is in that list. */
 void connection_undefer(struct connection *c);
-/* Stop the loop if the daemon drains and no connection is left. */
+/* Stop the event loop if the daemon is draining (stopping) and no connection is left. */
 void connections_check_drained(struct server *s);
-/* Send one answer line with the error `*why` on a connection that is about to be closed, if it can
- * be sent without waiting. */
+/* Send one answer line with the error `*why` on a connection that is about to be closed, if the
+ * socket takes it without blocking. */
 void connection_say_why(int fd, const dp_error *why);
 /* Close `c`, and report `*why` to its client and in the log. */
 void connection_close_because(struct connection *c, const dp_error *why);
 
 /* -- send.c -- */
 
-/* Send answers of `c` until none is left, its socket is full, or this turn of the loop allows no
+/* Send answers of `c` until none is left, its socket is full, or this loop iteration may send no
  * more. */
 void connection_flush(struct connection *c);
 
 /* -- dispatch.c -- */
 
-/* Run `j` on this thread if its turn has come and it is short; otherwise queue it for a worker. */
+/* Run `j` on this thread if it is the next job of `c` and short; otherwise queue it for a
+ * worker. */
 void connection_dispatch(struct connection *c, job *j);
 /* Queue the answer of `j`, which has run, behind the answers that are not sent yet. */
 void connection_answer(struct connection *c, job *j);
@@ -63,15 +64,15 @@ void connection_refuse(struct connection *c, const dp_error *err, bool close);
 
 /* -- announce.c -- */
 
-/* Compute what follows the pending line, which is parsed, and prepare to receive it. */
+/* Compute the length of the attachments of c->pending, whose line is parsed, and prepare to receive
+ * them. */
 void connection_announced(struct connection *c);
-/* Append received descriptors to those that wait.  false: there were too many, and some were
- * closed. */
+/* Append received descriptors to c->fds.  false: there were too many, and some were closed. */
 bool connection_queue_descriptors(struct connection *c, const struct cmsghdr *h);
-/* Close the descriptors that no line announced, as soon as every line with which they arrived is
- * parsed.  true: this happened for the second time, and an answer with an error was queued. */
+/* Close the descriptors in c->fds, which no line has announced, as soon as every line that arrived
+ * with them is parsed.  true: this happened for the second time, and an error answer was queued. */
 bool connection_settle_descriptors(struct connection *c);
-/* Record since when the daemon does not read from `c`. */
+/* Set c->unread_since. */
 void connection_note_unread(struct connection *c);
 
 /* -- receive.c -- */

@@ -166,7 +166,7 @@ void connection_read(struct connection *c)
         c->eof = n == 0 || c->to_read == 0;
         frame_filled(&c->frame, (size_t)n);
         connection_take_messages(c);
-        if ((size_t)n < space && !c->server->draining) /* later data will be reported by the poll */
+        if ((size_t)n < space && !c->server->draining) /* `poll` will report later data */
             return;
     }
 }

@@ -1,4 +1,4 @@
-/* send.c -- sends the answers of a connection, in order, as far as its socket takes them.
+/* send.c -- sends the answers of a connection, in order, until its socket is full.
  *
  * Every sendmsg() is non-blocking, so the daemon never waits for a client. */
 #define _GNU_SOURCE
@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum { SEND_PIECES = 64 }; /* most pieces of answers in one sendmsg() */
+enum { SEND_PIECES = 64 }; /* most pieces of data in one sendmsg() */
 
-/* Store the pieces of `j`'s answer that are not sent yet, at most `max_pieces`, in `iov`.  Returns
- * their number. */
+/* Store the unsent pieces of `j`'s answer (its line and its attachments), at most `max_pieces`, in
+ * `iov`.  Returns their number. */
 static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
 {
     size_t n = 0, skip = j->sent;
@@ -32,7 +32,7 @@ static void sent(struct connection *c, size_t n)
     job *j;
 
     if (n > 0)
-        c->unread_since = 0; /* settle() sets the time again if necessary */
+        c->unread_since = 0; /* settle() in connection.c sets it again if necessary */
 
     while ((j = c->out.head) != NULL) {
         size_t left = j->answer_bytes - j->sent, step = n < left ? n : left;
@@ -49,7 +49,7 @@ static void sent(struct connection *c, size_t n)
         executor_resume(&c->server->executor, c);
 }
 
-/* Defer the unsent bytes of the long answer of `c` to a later turn of the loop. */
+/* Defer the unsent bytes of the long answer of `c` to a later loop iteration. */
 static void defer(struct connection *c)
 {
     server *s = c->server;
@@ -63,8 +63,8 @@ static void defer(struct connection *c)
     s->deferred_tail = c;
 }
 
-/* Has this turn of the loop sent so much that the long answer of `c` must wait for the next
- * turn? */
+/* Has this loop iteration sent so much that a long answer of `c` must wait for the next
+ * iteration? */
 static bool turn_is_over(const struct connection *c)
 {
     const job *j = c->out.head;
@@ -77,7 +77,7 @@ void connection_flush(struct connection *c)
     struct iovec iov[SEND_PIECES];
     struct msghdr m = {.msg_iov = iov};
 
-    sent(c, 0); /* free the jobs with empty answers, which are those of notifications */
+    sent(c, 0); /* free the jobs with empty answers: notifications */
     while (!c->closed && !c->blocked && c->out.head != NULL) {
         if (turn_is_over(c)) {
             defer(c);
