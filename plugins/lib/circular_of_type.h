@@ -1,5 +1,5 @@
-/* circular_of_type.h -- sin, cos, tan and their inverse functions for one type: a part of
- * math_of_type.h, which includes this header. */
+/* circular_of_type.h -- sin, cos, tan and their inverse functions for one type (float or double): a
+ * part of math_of_type.h, which includes this header and defines T, U, FN() and K(). */
 
 #define PI    K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
 #define TURNS K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */
@@ -8,12 +8,12 @@
 #define TURN_MID  K(-0x1.777a5cp-25f, 0x1.1a62633145c07p-54)
 #define TURN_LOW  K(-0x1.ee59dap-50f, -0x1.f1976b7ed8fbcp-110)
 
-/* sin_near, cos_near and tan_near accept |x| <= DPM_NEAR_F32 or DPM_NEAR_F64, infinities and NaN.
- * sin, cos and tan accept every x, and have a branch.  A loop first looks for elements that are
- * larger (`far`), and then calls one variant or the other for all its elements: both give the same
- * bits. */
+/* sin_near, cos_near and tan_near accept only |x| <= DPM_NEAR_F32 or DPM_NEAR_F64, infinities and
+ * NaN.  sin, cos and tan accept every x, but have a branch, so their loops are not vectorized.  A
+ * loop first asks far() about each element; if no element is far, it calls the _near variant for
+ * all of them.  Both variants give the same bits. */
 
-/* Return a - n k pi / 2, for k = 1 or 2.  The first of the three steps is exact. */
+/* Return a - n k pi / 2, for k = 1 or 2.  The first of the three fma() is exact. */
 DPM_INLINE T FN(reduced)(T a, T n, T k)
 {
     T r = FN(fma)(n, -k * TURN_HIGH, a);
@@ -21,7 +21,7 @@ DPM_INLINE T FN(reduced)(T a, T n, T k)
     return FN(fma)(n, -k * TURN_LOW, FN(fma)(n, -k * TURN_MID, r));
 }
 
-/* sin(r) for |r| <= pi / 2. */
+/* Return sin(r), for |r| <= pi / 2. */
 DPM_INLINE T FN(sin_part)(T r)
 {
     T s = r * r;
@@ -33,13 +33,13 @@ DPM_INLINE T FN(sin_part)(T r)
     return FN(fma)(r * s, q, r);
 }
 
-/* y times the sign of sin in half turn number `turns`: the sign changes if `turns` is odd. */
+/* Return `y` with the sign of sin after `turns` half turns: the sign changes if `turns` is odd. */
 DPM_INLINE T FN(sign_of_turns)(T y, U turns)
 {
     return FN(real)(FN(bits)(y) ^ (turns << (BITS - 1)));
 }
 
-/* sin(r + turns pi / 2) for |r| <= pi / 4. */
+/* Return sin(r + turns pi / 2), for |r| <= pi / 4. */
 DPM_INLINE T FN(sin_of)(T r, U turns)
 {
     T y = FN(sin_part)(turns & 1 ? PI / 2 - FN(abs)(r) : r);
@@ -47,7 +47,8 @@ DPM_INLINE T FN(sin_of)(T r, U turns)
     return FN(sign_of_turns)(y, turns >> 1);
 }
 
-/* tan(r + turns pi / 2) for |r| <= pi / 4, from tan(r) = r (1 + s p) / (1 + s q), where s = r^2. */
+/* Return tan(r + turns pi / 2), for |r| <= pi / 4, using tan(r) = r (1 + s p) / (1 + s q), where s
+ * = r^2. */
 DPM_INLINE T FN(tan_of)(T r, U turns)
 {
     T s = r * r;
@@ -68,7 +69,7 @@ DPM_INLINE T FN(sin_near)(T x)
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
 
-/* cos(x) = sin(x + pi / 2); z counts the half turns of x + pi / 2. */
+/* cos(x) = sin(x + pi / 2); the last bits of `z` are the number of half turns in x + pi / 2. */
 DPM_INLINE T FN(cos_near)(T x)
 {
     T a = FN(abs)(x), z = FN(fma)(a, TURNS / 2, (T)0.5) + ROUND;
@@ -124,7 +125,7 @@ DPM_INLINE T FN(tan)(T x)
 
 /* -- inverse functions -- */
 
-/* The angle of point (den, num), for 0 <= num <= den: a polynomial of num / den. */
+/* Return atan(num / den), for 0 <= num <= den, by a polynomial of num / den. */
 DPM_INLINE T FN(atan_short)(T num, T den)
 {
     T t = num / den, s = t * t;
@@ -134,8 +135,9 @@ DPM_INLINE T FN(atan_short)(T num, T den)
     return FN(fma)(t * s, q, t);
 }
 
-/* Like atan_short, but where the angle is nearer to pi / 4 than to 0, the polynomial gives its
- * difference from pi / 4.  This halves the number of terms, which pays only for double. */
+/* Like atan_short(); but if the angle is nearer to pi / 4 than to 0, the polynomial gives the
+ * difference of the angle from pi / 4.  This halves the number of terms, which is faster only for
+ * double. */
 DPM_INLINE T FN(atan_long)(T num, T den)
 {
     bool high = num > 0x1.a827999fcef32p-2 * den; /* tan(pi / 8) */

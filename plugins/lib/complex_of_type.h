@@ -1,6 +1,7 @@
 /* complex_of_type.h -- the functions of complex.h for one type.  T is the type of the real and the
  * imaginary part, U the unsigned integer of the same size.  RN(name) is the name of a function for
- * T, FN(name) that for T _Complex.  K(s, d) is `s` for float and `d` for double. */
+ * T, FN(name) the name of a function for T _Complex.  K(s, d) is `s` for float and `d` for
+ * double. */
 
 #define C     T _Complex
 #define INF   ((T)INFINITY)
@@ -8,7 +9,7 @@
 #define RE(z) __real__(z)
 #define IM(z) __imag__(z)
 #define SQRT  K(sqrtf, sqrt)
-/* Define both variants of a function from name_of(z, near). */
+/* Define both variants, `name` and `name`_near, of a function: they call name_of(z, near). */
 #define VARIANTS(name)                                                                             \
     DPM_INLINE C FN(name)(C z)                                                                     \
     {                                                                                              \
@@ -29,7 +30,7 @@ DPM_INLINE C FN(swap)(C z)
     return FN(make)(IM(z), RE(z));
 }
 
-/* Is a part of `z` too large for the variants for loops?  1 or 0. */
+/* Return 1 if a part of `z` is too large for the _near variants, otherwise 0. */
 DPM_INLINE U FN(far)(C z)
 {
     return RN(far)(RE(z)) | RN(far)(IM(z));
@@ -77,9 +78,9 @@ DPM_INLINE C FN(exp_of)(C z, bool near)
 }
 VARIANTS(exp)
 
-/* Near |z| = 1 the real part is ln(1 + (|z|^2 - 1)) / 2, computed so that the 1 cancels before
- * anything is rounded.  The rounding error of a very small square is left out: it is subnormal, and
- * would differ on processors without an FMA instruction. */
+/* Near |z| = 1 the real part is ln(1 + (|z|^2 - 1)) / 2; the 1 is subtracted from the square of the
+ * larger part first, because this difference is exact.  The rounding error of a very small square
+ * is left out: it is subnormal, and would differ on processors without an FMA instruction. */
 DPM_INLINE C FN(log)(C z)
 {
     T x = RN(abs)(RE(z)), y = RN(abs)(IM(z)), a = RN(pick)(x > y, x, y), b = RN(pick)(x > y, y, x);
@@ -109,7 +110,7 @@ DPM_INLINE C FN(log10)(C z)
     return FN(make)(RE(y) * scale, IM(y) * scale);
 }
 
-/* exp with the infinities and NaN of annex G, which defines pow by this function. */
+/* exp with the infinities and NaN of annex G: pow, which calls it, needs those. */
 DPM_INLINE C FN(power_of_e)(C z)
 {
     T x = RE(z), y = IM(z), size = RN(exp)(x);
@@ -143,8 +144,8 @@ DPM_INLINE C FN(sqrt)(C z)
     return FN(make)(re, RN(sign)(im, y));
 }
 
-/* -- circular and hyperbolic functions: a hyperbolic function is the circular function of z with
- * its parts swapped, with the parts of the result swapped -- */
+/* -- circular and hyperbolic functions; for a hyperbolic one, swap the parts of z, apply the
+ * circular one, and swap the parts of the result -- */
 
 DPM_INLINE C FN(sin_of)(C z, bool near)
 {

@@ -22,7 +22,7 @@ __attribute__((unused)) static int64_t as_int(dp_value v)
     return v.tag == DP_TAG_INT ? v.u.i : fabs(d) < 0x1p63 ? (int64_t)d : INT64_MIN;
 }
 
-/* Round `d` to floating-point `dtype` and convert it back. */
+/* Convert `d` to the floating-point type `dtype`, which rounds it, and back to double. */
 __attribute__((unused)) static double as_stored(double d, dp_dtype dtype)
 {
     char stored[sizeof(double)];
@@ -32,7 +32,7 @@ __attribute__((unused)) static double as_stored(double d, dp_dtype dtype)
     return d;
 }
 
-/* Fail if a tensor cannot have `n` dimensions. */
+/* Fail if `n` is more dimensions than a tensor may have. */
 __attribute__((unused)) static int check_ndim(dp_ctx *ctx, size_t n)
 {
     if (n <= DP_DIM_MAX)
@@ -40,8 +40,8 @@ __attribute__((unused)) static int check_ndim(dp_ctx *ctx, size_t n)
     return dp_fail(ctx, DP_ERUNTIME, "a tensor has at most %d dimensions, not %zu", DP_DIM_MAX, n);
 }
 
-/* Wrap *dim, which may be negative, into [0, ndim).  A 0-dim tensor counts as having one dimension.
- * DP_EINDEX: out of range.  Source: c10::maybe_wrap_dim. */
+/* Wrap `*dim`, which may be negative, into [0, ndim).  A 0-dim tensor counts as having one
+ * dimension.  DP_EINDEX: out of range.  Source: c10::maybe_wrap_dim. */
 __attribute__((unused)) static int wrap_dim(dp_ctx *ctx, int64_t *dim, int64_t ndim)
 {
     int64_t n = ndim > 0 ? ndim : 1;
@@ -55,8 +55,8 @@ __attribute__((unused)) static int wrap_dim(dp_ctx *ctx, int64_t *dim, int64_t n
     return 0;
 }
 
-/* Fail if a tensor with `ndim` dimensions cannot have the format: channels_last needs 4 dimensions,
- * channels_last_3d 5. */
+/* Fail if a tensor with `ndim` dimensions cannot have the memory format `format`: channels_last
+ * needs 4 dimensions, channels_last_3d needs 5. */
 __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int ndim)
 {
     int rank = format == DP_CHANNELS_LAST ? 4 : format == DP_CHANNELS_LAST_3D ? 5 : ndim;
@@ -67,8 +67,8 @@ __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int
     return 0;
 }
 
-/* Copy sizes [n] to out [n]; a single -1 becomes the size that gives `numel` elements.  Source:
- * at::infer_size. */
+/* Copy `n` sizes to `out`; one of them may be -1, and becomes the size with which the shape has
+ * `numel` elements.  Source: at::infer_size. */
 __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const int64_t *sizes,
                                               size_t n, int64_t *out)
 {
@@ -102,8 +102,8 @@ __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const 
     return 0;
 }
 
-/* Count the values of arange(start, end, step) for a result of `dtype`; for int64 in integer
- * arithmetic.  Source: at::native::arange_out. */
+/* Set `*count` to the number of values of arange(start, end, step) for a result of type `dtype`.
+ * For int64 it is computed with integers.  Source: at::native::arange_out. */
 __attribute__((unused)) static int count_range(dp_ctx *ctx, dp_value start, dp_value end,
                                                dp_value step, dp_dtype dtype, int64_t *count)
 {

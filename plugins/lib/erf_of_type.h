@@ -1,5 +1,5 @@
-/* erf_of_type.h -- erf and erfc for one type: a part of math_of_type.h, which includes this
- * header. */
+/* erf_of_type.h -- erf and erfc for one type (float or double): a part of math_of_type.h, which
+ * includes this header. */
 
 /* Return q, where erf(x) = x + x q, for |x| <= 1. */
 DPM_INLINE T FN(erf_near)(T x)
@@ -13,8 +13,8 @@ DPM_INLINE T FN(erf_near)(T x)
                  0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
 }
 
-/* erf(a) for double, from the nearest x0 = k / 64.  With r = a - x0, u = x0 r and v = r^2,
- * erf(a) = erf(x0) + erf'(x0) r (1 - u + 2/3 u^2 - 1/3 v + ...), which is Taylor's series. */
+/* Return erf(a) for double, by the Taylor series around the nearest x0 = k / 64.  With r = a - x0,
+ * u = x0 r and v = r^2, erf(a) = erf(x0) + erf'(x0) r (1 - u + 2/3 u^2 - 1/3 v + ...). */
 DPM_INLINE T FN(erf_long)(T a)
 {
     const T grid = K(0, 0x1.8p46);
@@ -30,7 +30,8 @@ DPM_INLINE T FN(erf_long)(T a)
     return FN(pick)(a > 6, 1, FN(fma)((T)dpm_erf_table[k][1] * r, w, (T)dpm_erf_table[k][0]));
 }
 
-/* erf(a) for float: 1 - e^part, where part = ln(1 - erf(a)) = -a + a q. */
+/* Return erf(a) for float, as 1 - e^part, where part = ln(1 - erf(a)) = -a + a q, and q is a
+ * polynomial. */
 DPM_INLINE T FN(erf_short)(T a)
 {
     T part = FN(fma)(a,
@@ -48,12 +49,13 @@ DPM_INLINE T FN(erf)(T x)
     return FN(sign)(K(FN(erf_short), FN(erf_long))(FN(abs)(x)), x);
 }
 
-/* exp(x^2) (1 - erf(x)) for x > 0.59, as long as erfc(x) is not 0. */
+/* Return exp(x^2) erfc(x), for x > 0.59 up to where erfc(x) is rounded to 0.  The polynomial is one
+ * of t = (x - 4) / (x + 4). */
 DPM_INLINE T FN(erfc_part)(T x)
 {
     T d = x + 4, inverse = 1 / d;
     T correction = inverse * FN(fma)(-inverse, x - (d - 4), FN(fma)(-inverse, d, 1));
-    T t = FN(fma)(correction, -8, FN(fma)(inverse, -8, 1)); /* (x - 4) / (x + 4) */
+    T t = FN(fma)(correction, -8, FN(fma)(inverse, -8, 1));
     T q = POLY(t,
                (0x1.63c9aep-11f, 0x1.99720cp-8f, -0x1.b679b4p-6f, 0x1.386decp-4f, -0x1.64417ap-3f,
                 0x1.52ceb6p-2f, -0x1.14eb3ep-1f, 0x1.8be1eep-1f, -0x1.f3fe3p-1f),

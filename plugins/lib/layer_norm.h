@@ -5,8 +5,8 @@
 
 #include <dispatchd/check.h>
 
-/* Check that `t` (weight or bias) has the sizes in `shape`, an array of n elements.  `t` NULL:
- * the argument was not given.  NULL: the argument was not given. */
+/* Check that `t`, the argument called `name` (weight or bias), has the `n` sizes in `shape`.  `t`
+ * is NULL if the argument was not given. */
 static int check_parameter(dp_ctx *ctx, const char *name, const dp_tensor *t, const int64_t *shape,
                            size_t n)
 {
@@ -24,7 +24,7 @@ static int check_parameter(dp_ctx *ctx, const char *name, const dp_tensor *t, co
         name, name, dp_shape_text(have, v.sizes, (size_t)v.ndim), dp_shape_text(want, shape, n));
 }
 
-/* Check that n >= 1, that the last n sizes of `x` are shape[0..n-1], and that weight and bias,
+/* Check that n >= 1, that the last `n` sizes of `x` are those in `shape`, and that weight and bias,
  * if given, have exactly these sizes. */
 static int check_layer(dp_ctx *ctx, const dp_view *x, const int64_t *shape, size_t n,
                        const dp_tensor *weight, const dp_tensor *bias)

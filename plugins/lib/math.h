@@ -1,16 +1,16 @@
-/* math.h -- elementary functions as inline C that compilers vectorize: dpm_exp_f32(float),
- * dpm_exp_f64(double) ... (math_of_type.h and circular_of_type.h list them).
+/* math.h -- elementary functions as inline C that compilers vectorize, such as dpm_exp_f32(float)
+ * and dpm_exp_f64(double); math_of_type.h and the headers that it includes have all of them.
  *
  * The same code serves loops and single numbers.  It has no branches and no calls; only erf for
  * double reads a table.  The results have the same bits at every vector width, in the last elements
- * of a loop, on every machine and with every compiler, because each step is one IEEE operation, and
- * fused multiply-adds are written out.  Compile it with -ffp-contract=off, and with
- * -fno-trapping-math and -fno-math-errno, without which it is not vectorized; never use
- * -ffast-math.
+ * of a loop, on every machine and with every compiler, because each step is one IEEE operation:
+ * compilers must not fuse multiplications and additions, so fused ones are calls of fma.  Compile
+ * it with -ffp-contract=off, and with -fno-trapping-math and -fno-math-errno, without which it is
+ * not vectorized; never use -ffast-math.
  *
  * Errors are at most 1 ulp for exp and log, and at most 4 ulp for the other functions
- * (tests/unit/lib/test_math.c measures them).  Infinities, NaN, -0, subnormal arguments and
- * subnormal results are those of C99's annex F.  Any thread. */
+ * (tests/unit/lib/test_math.c measures them).  Infinities, NaN, -0 and subnormal numbers are
+ * treated as in C99's annex F.  Any thread. */
 #ifndef PLUGINS_LIB_MATH_H
 #define PLUGINS_LIB_MATH_H
 
@@ -57,22 +57,22 @@ DPM_INLINE double dpm_real_f64(uint64_t u)
     return x;
 }
 
-/* Return s + e rounded to odd, where `s` is a sum rounded to nearest and `e` its rounding error.  A
- * number that was rounded to odd can be rounded again to fewer digits, with the result that
- * rounding the exact sum once would give. */
+/* Return s + e rounded to odd (if it is not exact, to the neighbour whose last bit is 1), where `s`
+ * is a sum rounded to nearest and `e` its rounding error.  Rounding the result again to fewer
+ * digits then gives what rounding the exact sum once would give. */
 DPM_INLINE double dpm_to_odd(double s, double e)
 {
     uint64_t u = dpm_bits_f64(s), even = ~u & 1, down = (u ^ dpm_bits_f64(e)) >> 63;
-    uint64_t step = (even ^ -down) + down; /* one unit towards e: `even`, or -even */
+    uint64_t step = (even ^ -down) + down; /* `even` or -even, towards the sign of `e` */
 
     return dpm_real_f64(u + (e != 0 ? step : 0));
 }
 
 /* a * b + c, rounded once.
  *
- * Processors without such an instruction (x86-64 below v3) compute it from other operations, since
- * fma() of the C library would be a call for each element.  Source: Boldo and Melquiond, "Emulation
- * of FMA and correctly rounded sums", 2008. */
+ * For processors without such an instruction (x86-64 below v3) it is made of other operations,
+ * since fma() of the C library would be a call for each element.  Source: Boldo and Melquiond,
+ * "Emulation of FMA and correctly rounded sums", 2008. */
 #if defined(__FMA__) || defined(__aarch64__)
 DPM_INLINE float dpm_fma_f32(float a, float b, float c)
 {
@@ -102,15 +102,16 @@ DPM_INLINE float dpm_fma_f32(float a, float b, float c)
     return sum - sum == 0 ? sum : (float)s;
 }
 
-/* The upper half of the digits of `x`, rounded; the remainder then fits in 26 bits, too. */
+/* Return `x` rounded to the upper half of its digits (26 bits); the remainder then has at most 26
+ * bits, too. */
 DPM_INLINE double dpm_upper(double x)
 {
     return dpm_real_f64((dpm_bits_f64(x) + (UINT64_C(1) << 26)) & ~((UINT64_C(1) << 27) - 1));
 }
 
-/* Correct unless a * b overflows, or the lower half of a * b is subnormal and not small compared
- * with c.  Not inlined: that made the kernels of this level four times as large, and four times as
- * slow to compile. */
+/* The result is correct unless a * b overflows, or the lower half of a * b is subnormal and not
+ * small compared with c.  This function is not inlined: inlining made the kernels four times as
+ * large, and four times as slow to compile. */
 __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, double b, double c)
 {
     double ah = dpm_upper(a), al = a - ah, bh = dpm_upper(b), bl = b - bh;
@@ -123,8 +124,8 @@ __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, dou
     return sum - sum == 0 ? sum : p + c;
 }
 
-/* The next two functions do not compare integers, since this level has no vector instructions for
- * that. */
+/* The next two functions do not compare integers, since such processors have no vector instructions
+ * for this. */
 DPM_INLINE uint64_t dpm_lesser_f64(uint64_t a, uint64_t b)
 {
     uint64_t d = a - b, borrow = ((~a & b) | ((~a | b) & d)) >> 63;
@@ -149,14 +150,13 @@ DPM_INLINE uint32_t dpm_lesser_f32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Largest arguments for which sin, cos and tan are computed without a branch
- * (circular_of_type.h). */
+/* Largest arguments of the _near variants of sin, cos and tan (circular_of_type.h). */
 #define DPM_NEAR_F32 0x1p17f
 #define DPM_NEAR_F64 0x1p47
 
-/* Reduce x >= DPM_NEAR_F32 to quarter turns: return their number modulo 4, and set *reduced to
- * the difference in radians, at most pi / 4 in magnitude.  Source: Payne and Hanek, "Radian
- * reduction for trigonometric functions", 1983. */
+/* Subtract a number of quarter turns (pi / 2) from x >= DPM_NEAR_F32.  Set `*reduced` to the
+ * difference, at most pi / 4 in magnitude, and return the number of quarter turns modulo 4.
+ * Source: Payne and Hanek, "Radian reduction for trigonometric functions", 1983. */
 __attribute__((unused)) static unsigned dpm_turns(double x, double *reduced)
 {
     /* 64 zero bits, then the bits of 2 / pi after the binary point */
@@ -185,7 +185,8 @@ __attribute__((unused)) static unsigned dpm_turns(double x, double *reduced)
     };
     typedef unsigned __int128 wide;
     uint64_t u = dpm_bits_f64(x), m = (u & 0xfffffffffffff) | 0x10000000000000;
-    /* first bit used: times m, it has weight 2; higher bits give whole turns */
+    /* first bit of `inverse` that is used: m times this bit has weight 2; higher bits only add
+     * whole turns */
     unsigned bit = (unsigned)(u >> 52) - 1013, shift = bit % 64;
     const uint64_t *w = inverse + bit / 64;
     wide high = ((wide)w[0] << 64 | w[1]) << shift | (shift ? w[2] >> (64 - shift) : 0);

@@ -2,11 +2,11 @@
  * integer of the same size.  FN(name) is the name of a function for T.  K(s, d) is `s` for float
  * and `d` for double. */
 
-#define DIGITS K(23, 52) /* stored digits of a significand */
+#define DIGITS K(23, 52) /* stored bits of a significand */
 #define BITS   ((int)sizeof(T) * 8)
 #define BIAS   (((U)1 << K(7, 10)) - 1) /* bias of an exponent */
 #define INF    ((T)INFINITY)
-/* x + ROUND is x rounded to an integer, which is then in the last digits of the sum. */
+/* Adding ROUND to `x` rounds `x` to an integer, which is then in the last bits of the sum. */
 #define ROUND    K(0x1.8p23f, 0x1.8p52)
 #define LN2_HIGH K(0x1.62e43p-1f, 0x1.62e42fefa39efp-1) /* ln 2 = LN2_HIGH + LN2_LOW */
 #define LN2_LOW  K(-0x1.05c61p-29f, 0x1.abc9e3b39803fp-56)
@@ -15,8 +15,8 @@
 #define TOP  (~((U)-1 >> 1))      /* the sign bit */
 #define TINY K(0x1p-30f, 0x1p-60) /* for smaller |x|, f(x) = x for many functions */
 
-/* The polynomial of `x` with coefficients from the highest power down: (for float), (for
- * double). */
+/* POLY(x, (coefficients for float), (coefficients for double)): the polynomial of `x`, with
+ * coefficients from the highest power down. */
 #define POLY(x, s, d) K(POLY_(x, UNPACK s), POLY_(x, UNPACK d))
 #define POLY_(x, ...)                                                                              \
     FN(poly)(x, (const T[]){__VA_ARGS__}, sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
@@ -47,14 +47,15 @@ DPM_INLINE T FN(abs)(T x)
     return FN(real)(FN(bits)(x) & ~TOP);
 }
 
-/* The magnitude of `x` with the sign of `y`. */
+/* Return |x| with the sign of `y`. */
 DPM_INLINE T FN(sign)(T x, T y)
 {
     return FN(real)((FN(bits)(x) & ~TOP) | (FN(bits)(y) & TOP));
 }
 
-/* A polynomial is also computed where it is not valid, and its value is then not picked.  Clamping
- * x instead would make gcc compute everything twice, for x and for the bound. */
+/* A function computes its polynomial also for x where the polynomial is not valid, and then does
+ * not pick() the value.  If x were limited to a valid bound instead, gcc would compute everything
+ * twice, for x and for the bound. */
 
 /* -- exponentials: x = n ln 2 + r, |r| <= ln 2 / 2, exp(x) = 2^n exp(r) -- */
 
@@ -68,8 +69,8 @@ DPM_INLINE T FN(exp_of)(T r)
                  0x1.000000000000ap-1));
 }
 
-/* Reduce `x` and return exp_of(r).  *exponent: x / ln 2 + ROUND, so that n is in its last
- * digits. */
+/* Set `*r` for the argument `x`, and return exp_of(r).  `*exponent` gets x / ln 2 + ROUND, which
+ * has n in its last bits. */
 DPM_INLINE T FN(exp_part)(T x, T *r, T *exponent)
 {
     T z = FN(fma)(x, LOG2_E, ROUND), n = z - ROUND;
@@ -79,7 +80,8 @@ DPM_INLINE T FN(exp_part)(T x, T *r, T *exponent)
     return FN(exp_of)(*r);
 }
 
-/* y 2^n, rounded once.  Two factors are used, since 2^n may be subnormal or overflow. */
+/* Return y 2^n, rounded once; `exponent` is that of exp_part().  y is multiplied by two factors,
+ * since 2^n may be subnormal or overflow. */
 DPM_INLINE T FN(exp_scaled)(T y, T exponent)
 {
     U n = FN(bits)(exponent), half = n >> 1;
@@ -87,7 +89,7 @@ DPM_INLINE T FN(exp_scaled)(T y, T exponent)
     return y * FN(real)((half + BIAS) << DIGITS) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
-/* (1 + p r) 2^n, with the two factors of exp_scaled. */
+/* Return (1 + p r) 2^n, with two factors as in exp_scaled(). */
 DPM_INLINE T FN(exp_of_remainder)(T p, T r, T exponent)
 {
     U n = FN(bits)(exponent), half = n >> 1;
@@ -96,7 +98,7 @@ DPM_INLINE T FN(exp_of_remainder)(T p, T r, T exponent)
     return FN(fma)(p, r * s, s) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
-/* 2^(n + k), which must be a normal number. */
+/* Return 2^(n + k), which must be a normal number. */
 DPM_INLINE T FN(exp_scale)(T exponent, int k)
 {
     return FN(real)((FN(bits)(exponent) << DIGITS) + ((BIAS + (U)k) << DIGITS));
@@ -111,7 +113,8 @@ DPM_INLINE T FN(exp)(T x)
     return FN(pick)(x <= most, FN(exp_of_remainder)(FN(fma)(q, r, 1), r, z), x + INF);
 }
 
-/* (exp(x) - 1) / 4 for |x| >= TINY.  The quarter is for sinh, where exp(x) may overflow. */
+/* Return (exp(x) - 1) / 4, for |x| >= TINY.  It is divided by 4 for sinh, where exp(x) may
+ * overflow. */
 DPM_INLINE T FN(expm1_quarter)(T x)
 {
     T z, r, q = FN(exp_part)(x, &r, &z), s = FN(exp_scale)(z, -2);
@@ -137,14 +140,14 @@ DPM_INLINE T FN(exp2)(T x)
     return FN(pick)(x < most, FN(exp_of_remainder)(FN(fma)(FN(exp_of)(r), r, 1), r, z), x + INF);
 }
 
-/* 1 / (1 + e^-x), with both terms times 2^-k, since e^-x may overflow where the quotient does
- * not. */
+/* 1 / (1 + e^-x); numerator and denominator are multiplied by 2^-k, since e^-x may overflow where
+ * the quotient does not. */
 DPM_INLINE T FN(sigmoid)(T x)
 {
     const int k = K(32, 64);
-    const T unit = K(0x1p-32f, 0x1p-64), least = K(-40, -60); /* 1 + e^least rounds to 1 */
-    /* for larger values, 1 / e^most is 0 */
-    const T most = K(104, 746);
+    const T unit = K(0x1p-32f, 0x1p-64);
+    const T least = K(-40, -60); /* for smaller -x, 1 + e^-x rounds to 1 */
+    const T most = K(104, 746);  /* for larger -x, the result is 0 */
     T z, r, q = FN(exp_part)(FN(real)(FN(lesser)(FN(bits)(-x), FN(bits)(least))), &r, &z);
     T s = FN(exp_scale)(z, -k), e = FN(fma)(s, FN(fma)(r * r, q, r), s);
 
@@ -191,8 +194,8 @@ DPM_INLINE T FN(log_part)(T f)
     return FN(fma)(s, half + series, -half);
 }
 
-/* Return ln(1 + f) - h, where h = 2 f / (2 + f).  Shorter than log_part, for functions that may
- * lose more than 1 ulp. */
+/* Return ln(1 + f) - h, where h = 2 f / (2 + f).  It is shorter than log_part(), but less exact:
+ * for functions whose error may be more than 1 ulp. */
 DPM_INLINE T FN(log_remainder)(T h)
 {
     T w = h * h;
@@ -204,7 +207,7 @@ DPM_INLINE T FN(log_remainder)(T h)
                  0x1.999999999a008p-7, 0x1.5555555555555p-4));
 }
 
-/* Return the significand m of a positive finite `x`, with 2/3 <= m < 4/3.  *e: the exponent +
+/* Return the significand m of a positive finite `x`, with 2/3 <= m < 4/3.  `*e` gets the exponent +
  * BIAS. */
 DPM_INLINE T FN(log_split)(T x, U *e)
 {
@@ -215,7 +218,7 @@ DPM_INLINE T FN(log_split)(T x, U *e)
     return FN(real)((u & (((U)1 << DIGITS) - 1)) + low);
 }
 
-/* e - BIAS - less, as T. */
+/* Return e - BIAS - less as a T. */
 DPM_INLINE T FN(log_count)(U e, T less)
 {
     const T grid = K(0x1p23f, 0x1p52);
@@ -232,7 +235,8 @@ DPM_INLINE T FN(log_ends)(T x, T y)
     return FN(pick)(x > 0, FN(pick)(x < INF, y, x), low);
 }
 
-/* Return f and set *n, where x = 2^n (1 + f), for a positive finite `x`, which may be subnormal. */
+/* Return f and set `*n`, where x = 2^n (1 + f), for a positive finite `x`, which may be
+ * subnormal. */
 DPM_INLINE T FN(log_parts)(T x, T *n)
 {
     const T least = K(FLT_MIN, DBL_MIN);
@@ -267,13 +271,13 @@ DPM_INLINE T FN(log10)(T x)
     return FN(log_ends)(x, FN(fma)(n, two_high, FN(fma)(y, e, n * two_low)));
 }
 
-/* n ln 2 + ln(1 + f), where h = 2 f / (2 + f). */
+/* Return n ln 2 + ln(1 + f), where h = 2 f / (2 + f). */
 DPM_INLINE T FN(log_sum)(T n, T h)
 {
     return FN(fma)(n, LN2_HIGH, h + FN(fma)(n, LN2_LOW, FN(log_remainder)(h)));
 }
 
-/* f is computed from x, since 1 + x is rounded. */
+/* f is computed from x, not from u, because u = 1 + x is rounded. */
 DPM_INLINE T FN(log1p)(T x)
 {
     T u = 1 + x;
@@ -284,8 +288,8 @@ DPM_INLINE T FN(log1p)(T x)
     return FN(sign)(FN(log_ends)(u, FN(log_sum)(FN(log_count)(e, 0), 2 * f / (2 + f))), x);
 }
 
-/* With r = sqrt(a^2 + 1): ln(a + r) = ln(1 + m / d), where m = a (a + d) and d = r + 1, so h is the
- * only quotient.  For a >= much it is 3 ln 2 + ln(1 + a / 4). */
+/* With r = sqrt(a^2 + 1), the result is ln(a + r) = ln(1 + m / d), where m = a (a + d) and d = r +
+ * 1; this needs a single division, in h.  For a >= much, the result is 3 ln 2 + ln(1 + a / 4). */
 DPM_INLINE T FN(asinh)(T x)
 {
     const T much = K(0x1p28f, 0x1p60);
@@ -312,7 +316,8 @@ DPM_INLINE T FN(acosh)(T x)
     return FN(pick)(x >= 1, y, (T)NAN);
 }
 
-/* (1 + a) / (1 - a) = 2^n (1 + f), where n comes from the difference of the bits of both terms. */
+/* (1 + a) / (1 - a) = 2^n (1 + f), where n is computed from the difference of the bit patterns of 1
+ * + a and 1 - a. */
 DPM_INLINE T FN(atanh)(T x)
 {
     T a = FN(abs)(x), u = 1 + a, v = 1 - a;
@@ -331,10 +336,11 @@ DPM_INLINE T FN(atanh)(T x)
  * x^y = exp(y ln x).  ln x is computed with twice the digits of T, as a sum of two numbers, the
  * second of which is small. */
 
-/* Return the first number of ln(m 2^n), 2/3 <= m < 4/3, and set *low to the second. */
+/* Return the first of the two numbers for ln(m 2^n), with 2/3 <= m < 4/3, and set `*low` to the
+ * second. */
 DPM_INLINE T FN(log_twice)(T m, T n, T *low)
 {
-    /* upper digits of ln 2; n * high is exact */
+    /* ln 2 = high + high_low; `high` has few digits, so n * high is exact */
     const T high = K(0x1.62e4p-1f, 0x1.62e42fefa38p-1);
     const T high_low = K(0x1.7f7d1cp-20f, 0x1.ef35793c7673p-45);
     const T third = K(0x1.555556p-1f, 0x1.5555555555555p-1); /* 2/3 */
@@ -364,7 +370,7 @@ DPM_INLINE bool FN(whole)(T a)
     return FN(pick)(a < grid, a + grid - grid, a) == a;
 }
 
-/* exp(e + l), where `l` is small compared with `e`. */
+/* Return exp(e + l), where `l` is small compared with `e`. */
 DPM_INLINE T FN(exp_twice)(T e, T l)
 {
     const T least = K(-104, -746), most = K(89, 710);
@@ -396,8 +402,8 @@ DPM_INLINE T FN(pow)(T x, T y)
 
 #include "erf_of_type.h"
 
-/* sqrt(x^2 + y^2), computed from 2 x / scale and 2 y / scale.  `scale` is the power of two at the
- * mean of |x| and |y|, or the smallest normal number if that is larger. */
+/* Return sqrt(x^2 + y^2).  Both numbers are first divided by a power of two near the mean of |x|
+ * and |y|, so that no square overflows or becomes subnormal. */
 DPM_INLINE T FN(hypot)(T x, T y)
 {
     T a = FN(abs)(x), b = FN(abs)(y), mean = (T)0.5 * a + (T)0.5 * b;

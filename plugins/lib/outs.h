@@ -1,5 +1,5 @@
-/* outs.h -- one function for operators with several outputs, which serves both variants of such an
- * operator: `f`, which makes its outputs, and `f.out`, which gets them as its last arguments. */
+/* outs.h -- a kernel for both variants of an operator with several outputs: `f`, which makes its
+ * outputs, and `f.out`, which gets them as its last arguments. */
 #ifndef PLUGINS_OUTS_H
 #define PLUGINS_OUTS_H
 
@@ -7,24 +7,27 @@
 
 enum { OUTS_MAX = 4 };
 
+/* the outputs of one call */
 typedef struct outs {
-    /* given: borrowed from the caller; otherwise NULL until it is made, and then owned */
+    /* the outputs: if `given`, borrowed from the caller; otherwise NULL until fn makes them, and
+     * then owned */
     dp_tensor *t[OUTS_MAX];
-    /* the output shares memory with an argument: write it only after that argument was read */
+    /* the output shares memory with an argument: fn must write the output only after it has read
+     * that argument */
     bool aside[OUTS_MAX];
-    uint32_t n;
+    uint32_t n;       /* number of outputs */
     dp_device device; /* device of the first tensor argument */
-    bool given;
-    /* fn sets this when it has written to a given output.  If fn fails before that, outs_run()
-     * reports it with dp_refuse(): no argument has changed */
+    bool given;       /* the variant is f.out */
+    /* fn sets `written` when it writes to a given output.  If fn fails before that, outs_run()
+     * fails by dp_refuse(), which tells the caller that no argument has changed. */
     bool written;
 } outs;
 
-/* The operator's computation.  `args` are the arguments of `f`.  On failure outs_run() releases the
- * outputs that the function made. */
+/* A function that computes the outputs `o`; `args` are the arguments of `f`.  If it fails,
+ * outs_run() releases the outputs that it made. */
 typedef int outs_fn(dp_ctx *ctx, const dp_value *args, outs *o);
 
-/* Run `fn` for a call of either variant.  `f` has n_args arguments, and the first one is a
+/* Run `fn` for a call of either variant.  `f` has `n_args` arguments, and the first one is a
  * tensor. */
 __attribute__((unused)) static int outs_run(dp_call *call, uint32_t n_args, outs_fn *fn)
 {

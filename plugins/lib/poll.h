@@ -1,5 +1,5 @@
-/* poll.h -- checks for cancellation in long loops: a loop over one line of up to 2^62 elements, or
- * over many lines, ends when its request must stop. */
+/* poll.h -- checks in long loops whether the request was cancelled or its deadline has passed, so
+ * that the loop can end early. */
 #ifndef PLUGINS_LIB_POLL_H
 #define PLUGINS_LIB_POLL_H
 
@@ -7,16 +7,17 @@
 
 /* `ctx` may be NULL in bodies of dp_parallel_for() and in loops of iterators. */
 
-enum { POLL_STEPS = 1 << 14 }; /* steps between two checks of whether the request must stop */
+/* number of steps between two checks whether the request must stop */
+enum { POLL_STEPS = 1 << 14 };
 
-/* Return the end of the steps that the caller takes before the next check, beginning at `at`;
- * return `at` if the request must stop.
+/* Return up to which step the caller may go, from step `at` on, before it calls this function
+ * again; return `at` if the request must stop.  `n`: number of steps of the whole loop.
  *
  *     for (int64_t i = 0, end; i < n && (end = poll_next(ctx, i, n)) > i; i = end)
  *         run(i, end);
  *
- * The caller runs in dp_parallel_for() or in an iterator, which then fail, or calls dp_checkpoint()
- * afterwards. */
+ * After such a stop, dp_parallel_for() and iterators fail by themselves; other code must call
+ * dp_checkpoint() after the loop, which fails. */
 static inline int64_t poll_next(const dp_ctx *ctx, int64_t at, int64_t n)
 {
     if (n - at <= POLL_STEPS)
@@ -24,15 +25,15 @@ static inline int64_t poll_next(const dp_ctx *ctx, int64_t at, int64_t n)
     return dp_stop_code(ctx) == 0 ? at + POLL_STEPS : at;
 }
 
-/* Counter for steps of different lengths, used on one thread. */
+/* A counter for steps that take different times; one thread uses it. */
 typedef struct poll {
     const dp_ctx *ctx;
-    int64_t steps; /* since the last check */
+    int64_t steps; /* steps since the last check */
     bool stops;    /* the request must stop */
 } poll;
 
-/* Count `steps`, of about one nanosecond each, before the caller takes them.  True: the request
- * must stop, so the caller must return at once.
+/* Count `steps` steps, of about one nanosecond each, before the caller takes them.  true: the
+ * request must stop, so the caller must return at once.
  *
  *     poll p = {0};
  *     for (int64_t i = 0; i < lines && !poll_stops(&p, length); i++)

@@ -1,18 +1,18 @@
-/* remainder_of_type.h -- division with remainder for one type: a part of math_of_type.h, which
- * includes this header.
+/* remainder_of_type.h -- division with remainder for one type (float or double): a part of
+ * math_of_type.h, which includes this header.
  *
- * fmod is C's function; rem_floor and div_floor are Python's % and //.  Each has a variant for
- * loops, whose name ends in _near, as sin has: it accepts only x and y for which quotient_far is
- * 0. */
+ * fmod is C's function; rem_floor and div_floor are Python's % and //.  Each function has a second
+ * variant that can be vectorized, whose name ends in _near: it accepts only x and y for which
+ * quotient_far() is 0. */
 
-/* Does the integer part of x / y have more digits than T, or is x / y not a finite number?  1 or
- * 0. */
+/* Return 1 if the integer part of x / y has more digits than T, or if x / y is not finite;
+ * otherwise 0. */
 DPM_INLINE U FN(quotient_far)(T x, T y)
 {
     return (FN(bits)(K(0x1p23f, 0x1p52)) - 1 - FN(bits)(FN(abs)(x / y))) >> (BITS - 1);
 }
 
-/* The largest integer <= x, for |x| < 2^DIGITS. */
+/* Return the largest integer <= x, for |x| < 2^DIGITS. */
 DPM_INLINE T FN(floor_near)(T x)
 {
     const T grid = FN(sign)(K(0x1p23f, 0x1p52), x);
@@ -21,7 +21,8 @@ DPM_INLINE T FN(floor_near)(T x)
     return FN(pick)(n > x, n - 1, n);
 }
 
-/* The quotient is rounded, so its integer part may be too large by one; the remainder is exact. */
+/* a / b is rounded, so its integer part may be too large by one; then the remainder, which is
+ * exact, is negative, and is corrected. */
 DPM_INLINE T FN(fmod_near)(T x, T y)
 {
     T a = FN(abs)(x), b = FN(abs)(y), r = FN(fma)(-FN(floor_near)(a / b), b, a);
@@ -35,7 +36,7 @@ DPM_INLINE T FN(fmod)(T x, T y)
     return FN(quotient_far)(x, y) ? K(fmodf, fmod)(x, y) : FN(fmod_near)(x, y);
 }
 
-/* Compute Python's remainder from r = fmod(x, y).  Source: remainder of at::native. */
+/* Return Python's remainder, computed from r = fmod(x, y).  Source: remainder of at::native. */
 DPM_INLINE T FN(rem_floor_of)(T y, T r)
 {
     T shifted = FN(pick)(r == 0, r, r + y);
@@ -53,7 +54,7 @@ DPM_INLINE T FN(rem_floor)(T x, T y)
     return FN(rem_floor_of)(y, FN(fmod)(x, y));
 }
 
-/* The quotient is computed from the remainder, so that it is not rounded up to the next integer.
+/* x / y could be rounded up to the next integer; so the quotient is computed from the remainder.
  * Source: at::native::div_floor_floating. */
 DPM_INLINE T FN(div_floor_near)(T x, T y)
 {

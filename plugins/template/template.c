@@ -5,7 +5,8 @@
 
 DP_PLUGIN(template, "1.0")
 
-/* n elements; strides in bytes.  Outputs come first: data[0] is the result, data[1] is self. */
+/* Multiply n elements by the factor.  The result comes first: its elements are at data[0], those of
+ * self at data[1].  `strides` are in bytes. */
 static void scale_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     float factor = *(const float *)user;
@@ -14,8 +15,8 @@ static void scale_loop(char *const *data, const int64_t *strides, int64_t n, voi
         *(float *)(data[0] + i * strides[0]) = factor * *(const float *)(data[1] + i * strides[1]);
 }
 
-/* scale(Tensor self, float factor) -> Tensor
- * self [*] float32, any strides; the result is new and has self's shape. */
+/* scale(Tensor self, float factor) -> Tensor.  `self` is float32 and may have any shape and
+ * strides; the result is a new tensor with self's shape. */
 static int scale(dp_ctx *ctx, dp_tensor *self, double factor, dp_tensor **out)
 {
     float f = (float)factor;
