@@ -25,7 +25,7 @@ def alias(text):
 
 
 def annotated(text, letter):
-    """Return the written type of an argument: "Tensor[] self", letter "a" -> "Tensor(a!)[]"."""
+    """Return the type of an argument as a written one: "Tensor[] self", letter "a" -> "Tensor(a!)[]"."""
     return f"Tensor({letter}!){plain(text).split(' ')[0][len('Tensor'):]}"
 
 
@@ -34,7 +34,7 @@ def returned(returns):
 
 
 def without_options(parts):
-    """Remove dtype, layout, device and pin_memory if all four are keyword-only: out= has them."""
+    """Remove dtype, layout, device and pin_memory if all four are keyword-only: the out= tensor has them."""
     names = [p.partition("=")[0].split(" ")[-1] for p in parts]
     if "*" not in parts or not set(OPTIONS) <= set(names[parts.index("*"):]):
         return parts
@@ -42,16 +42,16 @@ def without_options(parts):
 
 
 def out_of_in_place(op):
-    """The out= overload of an in-place operator: `self` is only read, the result is written to
-    out."""
+    """Return (arguments, out= arguments, returns) of the out= overload of an in-place operator.  It
+    only reads `self` and writes the result to `out`."""
     letter = alias(op.parts[0])
     parts = [plain(op.parts[0])] + op.parts[1:]
     return parts, [f"{annotated(op.parts[0], letter)} out"], op.returns
 
 
 def out_of_others(op):
-    """The out= overload of any other operator: each returned Tensor or Tensor[] becomes an out=
-    argument."""
+    """Return (arguments, out= arguments, returns) of the out= overload of any other operator: each
+    returned Tensor or Tensor[] becomes an out= argument."""
     parts = without_options(op.parts) if op.variant == "functional" else op.parts
     letters = [c for c in "abcdefghijklmnopqrstuvwxyz" if c not in map(alias, parts)]
     returns = [plain(r) for r in op.returns]
@@ -69,8 +69,8 @@ def out_schema(op, name):
 
 
 def functional_schema(op, name):
-    """The functional overload: it returns new tensors for the written arguments, after op's
-    returns."""
+    """Return the schema of the functional overload: after op's returns, it returns a new tensor for
+    each written argument."""
     given = {alias(r) for r in op.returns} - {None}
     written = [p for p in op.parts if alias(p) and alias(p) not in given]
     returns = [plain(r) for r in op.returns] + [plain(p) + "_out" for p in written]

@@ -5,7 +5,7 @@ NAMES = {"b8": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int3
 
 
 def dtypes(families, reduced):
-    """{overload: dtypes that its loops take}"""
+    """Return {overload: names of the dtypes that its loops take}."""
     found = {}
     for p in (p for listed in families.values() for p in listed if not p.choose):
         for op in (op for group in p.funcs for op in group):
@@ -23,7 +23,8 @@ def why(op):
 
 
 def kernels(op, places):
-    """The keys of an overload, those that share a line together: "CPU `plugins/cpu/index/put.c:12`"."""
+    """Return the keys of an overload, grouped by the source line that they come from:
+    "CPU `plugins/cpu/index/put.c:12`"."""
     of_place = {}
     for key in op.keys:
         of_place.setdefault(places.get((op.name, key)), []).append(key)
@@ -31,7 +32,7 @@ def kernels(op, places):
 
 
 def docs(ops, families, reduced, path, places):
-    """`places`: {(overload, key): "file:line"}."""
+    """Return the page.  `places`: {(overload, key): "file:line"}."""
     taken = dtypes(families, reduced)
     bases = {}
     for op in ops.values():

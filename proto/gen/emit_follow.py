@@ -52,8 +52,8 @@ def default_row(op, target):
 
 
 def viewed(op, ops, groups):
-    """Return the view operator whose result `op` (a _copy operator) copies; None: op does more than
-    that."""
+    """Return the view operator whose result `op` (a _copy operator) copies; None: `op` does not only
+    copy."""
     functional = groups[op.signature].get("functional")
     if not op.base.endswith("_copy") or functional is None or functional.keys != ["CompositeExplicitAutogradNonFunctional"]:
         return None
@@ -99,8 +99,8 @@ def parts(listed):
 
 
 def functional_of(op, groups):
-    """Return the overload for an out= of autogen to call: one that writes nothing, or one that
-    writes some arguments and returns its other results, as `op` does.  PyTorch may name it
+    """Return the overload that `op`, an out= overload of autogen, calls: one that writes nothing, or
+    one that writes the same arguments as `op` and returns its other results.  PyTorch may name it
     X_functional."""
     of = op.generated_from
     if of.variant == "functional" or (of.returns and not any("!" in r for r in of.returns)):

@@ -23,9 +23,9 @@ def result_type(p, cls):
 
 # By number of inputs: sets of inputs that are broadcast along a row in a specialised loop.
 BROADCAST = {1: [], 2: [{2}, {1}], 3: [{2, 3}]}
-IVDEP = "#pragma GCC ivdep"  # valid: an output is exactly an input's memory, or overlaps no input
-# WHOLE: n0 is already a multiple of PW_VECTOR; written so that the compiler emits no remainder
-# loop.
+IVDEP = "#pragma GCC ivdep"  # allowed: an output is exactly an input's memory, or overlaps no input
+# In a WHOLE loop n0 is a multiple of PW_VECTOR.  The mask tells this to the compiler, which then emits no
+# loop for remaining elements.
 EACH, WHOLE = "i < n0", "i < (n0 & -PW_VECTOR)"
 
 
@@ -38,8 +38,8 @@ class Loop:
         self.params, self.args, self.where = params, args, where
 
     def load(self, k, way):
-        """Load input k into a local of its name.  way: "packed" (element i of contiguous memory),
-        "strided" (element i by its stride) or "row" (one element broadcast along the row)."""
+        """Return C that loads input k into a local of its name.  way: "packed" (element i of contiguous
+        memory), "strided" (element i by its stride) or "row" (one element for the whole row)."""
         memory, value = f"const pw_mem_{self.cls} *", f"(pw_val_{self.cls})"
         element = {"packed": f"(({memory})p{k})[i]", "strided": f"*({memory})(p{k} + i * step{k})",
                    "row": f"(({memory})p{k})[0]"}[way]

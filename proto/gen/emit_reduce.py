@@ -10,7 +10,7 @@ HEAD = "/* Made by proto/gen from reduce.yaml. */\n"
 # -- loops -----------------------------------------------------------------------------------------
 
 PARTS = {"c64": "f32", "c128": "f64"}
-# integers of the same size
+# By type: the integer of the same size, whose bits tell whether an element is 0.
 BITS = {"b8": "u8", "i8": "u8", "f32": "i32", "f64": "i64", "c64": "i64"}
 
 
@@ -30,9 +30,10 @@ class Loops:
         return self.made[text]
 
     def fold(self, name, cls, acc, each, merge, about=None, none=None):
-        """Emit loops/fold.h for elements `cls` and accumulators `acc`.  none: the value of a
-        reduction over no elements; if given, the text is a whole reduction.  A sum of complex
-        numbers is emitted as two sums of real numbers."""
+        """Emit an inclusion of loops/fold.h, which reduces elements `cls` in accumulators `acc`.
+        each, merge: C expressions; about: type of the value that `each` may use besides x; none: the
+        result for no elements, if the text is a whole reduction.  A sum of complex numbers is emitted
+        as two sums of real numbers."""
         about, result = about or acc, acc
         parts = cls in PARTS and acc in PARTS and (each, merge) == ("x", "a + b")
         if parts:
@@ -93,7 +94,7 @@ def loops(family, entries):
 # -- operators -------------------------------------------------------------------------------------
 
 LISTS = {"li", "oli"}
-FIELDS = {  # argument: (field of rd_args, C by letter)
+FIELDS = {  # argument: {letter of its type: C that sets members of rd_args}
     "keepdim": {"b": ".keepdim = keepdim"},
     "dtype": {"oi": ".dtype = dtype"},
     "unbiased": {"b": ".correction = unbiased"},

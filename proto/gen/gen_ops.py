@@ -1,13 +1,14 @@
-"""gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML REDUCE_YAML DIR -- operators as tables in, C in DIR out.
+"""gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML REDUCE_YAML DIR -- makes C in DIR from the tables of operators.
 
-    aten.c                  plugin aten: definitions
-    levels/pw_FAMILY.c      plugin cpu: loops of one family of pointwise.yaml; pw_FAMILY.c where they are compiled once
-    pointwise_entries.c     what calls those loops: unboxed kernels of every overload
-    levels/rd_FAMILY.c      ... loops of one family of reduce.yaml
-    reduce_entries.c        what calls those
-    composite_variants.c       plugin composite: pointwise overloads that follow from others
-    composite_follow.c      ... and what autogen names
-    dispatchd/aten.h        a function of C for every overload
+    aten.c                  plugin aten: definitions of the operators
+    levels/pw_FAMILY.c      plugin cpu: loops of a family of pointwise.yaml, compiled for each vector level;
+                            pw_FAMILY.c: compiled once
+    pointwise_entries.c     plugin cpu: an unboxed kernel for each overload of pointwise.yaml, which calls the loops
+    levels/rd_FAMILY.c      plugin cpu: loops of a family of reduce.yaml
+    reduce_entries.c        plugin cpu: kernels that call those loops
+    composite_variants.c    plugin composite: overloads of pointwise operators that call another overload
+    composite_follow.c      plugin composite: the overloads that the field autogen names
+    dispatchd/aten.h        a C function for each overload
 
 A file is only written when its text changes."""
 
@@ -37,7 +38,7 @@ def main(native_path, pointwise_path, reduce_path, folder):
     made.update({f"{'' if once(family, lists) else 'levels/'}pw_{family}.c": loops(family, listed, lists)
                  for family, listed in families.items()})
     made.update({f"levels/rd_{family}.c": emit_reduce.loops(family, listed) for family, listed in reduced.items()})
-    for name, text in made.items():  # when nothing was wrong
+    for name, text in made.items():  # only now: an error above leaves every file unchanged
         write(os.path.join(folder, name), text)
 
 

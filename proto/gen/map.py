@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-# Lowest room first, in the order of ARCHITECTURE.md.
+# The lowest layer first, in the order of ARCHITECTURE.md.
 FOLDERS = ["libdispatch/base", "libdispatch/tensor", "libdispatch/dispatch", "libdispatch/program",
            "libdispatch/include", "libdispatch", "plugins", "proto", "daemon", "clients"]
 PY_HEAD = re.compile(r'(?:#![^\n]*\n)?"""[\w./-]+[^\n]*? -- (.*?)"""', re.S)

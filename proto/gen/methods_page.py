@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""methods_page.py -- docs/methods.md: every method of the protocol with its params and its result, and the types that
-they share, as proto/methods and proto/types have them.
+"""methods_page.py -- makes docs/methods.md from proto/methods and proto/types: every method of the protocol with its
+params and its result, and the types that methods share.
 
     methods_page.py PROTO     prints the page
 
-Members of a member stand below it, with its name in front: `timing.parse`; those of the items of an array
-with `[]`: `kernels[].key`."""
+The members of an object member follow it, with its name in front: `timing.parse`.  The members of the items
+of an array have `[]` after the name of the array: `kernels[].key`."""
 
 import pathlib
 import sys
@@ -29,7 +29,7 @@ RANGES = {0: "≥ 0", 1: "≥ 1"}
 
 
 def type_of(schema):
-    """A short text: `integer ≥ 0`, `array of` *handle*, ..."""
+    """Return a type as a short text, such as "integer ≥ 0" or "array of *handle*"."""
     if "$ref" in schema:
         return f"*[{schema['$ref']}](#{schema['$ref']})*"
     if "oneOf" in schema:
@@ -63,7 +63,7 @@ def paragraph(text):
 
 
 def rows(schema, prefix=""):
-    """[(member, type, what it means)] of an object, members of members included."""
+    """Return [(member, type, description)] of an object, including the members of its members."""
     found = []
     required = schema.get("required", [])
     for name, member in schema.get("properties", {}).items():
@@ -90,7 +90,7 @@ def table(schema, title):
 
 
 def meanings(schema):
-    """A table of what the members of all choices mean, each meaning once."""
+    """Return a table of the members of all choices of a oneOf and their descriptions, each pair once."""
     found = dict.fromkeys((name, member["description"]) for choice in schema["oneOf"]
                           for name, member in choice.get("properties", {}).items())
     return ["| member | meaning |", "|---|---|", *(f"| {a} | {b} |" for a, b in found), ""]

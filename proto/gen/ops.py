@@ -136,15 +136,14 @@ class Op:
 
     @property
     def signature(self):
-        """What overloads of one operator have in common, whatever their variant: base name and read
-        arguments."""
+        """Return (base name, read arguments), which the variants of one operator have in common."""
         args = [(a.type, a.name) for a in self.args if not (self.variant == "out" and a.written)]
         base = re.sub(r"^__i(\w+)__$", r"__\1__", self.base)
         return base[:-1] if self.variant == "in_place" and base == self.base else base, tuple(args)
 
     @property
     def keys(self):
-        """The dispatch keys for which PyTorch has a kernel of this overload."""
+        """Return the dispatch keys for which PyTorch has a kernel of this overload."""
         if self.structured:
             default = ["CompositeExplicitAutogradNonFunctional"] if self.delegate else []
             return ["CPU"] + default + [key for key in self.dispatch if key != "CPU"]

@@ -6,8 +6,8 @@ from expr import KINDS, TEXT, TYPES, Expr, by_kind
 from ops import find, forms
 from tables import Entry, check, check_choice, check_fields, check_once, entries, is_a, load
 
-# Rules for the dtypes of inputs and result, after the presets of at::TensorIterator: flags of
-# pw_op.
+# Rules for the dtypes of inputs and result, as flags of pw_op.  Most are presets of
+# at::TensorIterator.
 PRESETS = {
     "unary": ["PW_SAME_DTYPE"], "unary_float": ["PW_TO_FLOAT"], "unary_bool": ["PW_RESULT_BOOL"],
     "unary_force_bool": ["PW_RESULT_BOOL", "PW_SAME_DTYPE"],
