@@ -242,6 +242,19 @@ static int args_to_json(request *rq, jw *w, const dp_program *p, uint32_t step,
     return rc;
 }
 
+static void flags_to_json(jw *w, uint32_t flags)
+{
+    if (flags == 0)
+        return;
+    jw_key(w, "flags");
+    jw_array(w);
+    if (flags & DP_STEP_FLAG_RANDOM)
+        jw_str(w, "random");
+    if (flags & DP_STEP_FLAG_EFFECT)
+        jw_str(w, "effect");
+    jw_array_end(w);
+}
+
 static int step_to_json(request *rq, jw *w, const dp_program *p, uint32_t i, dp_error *err)
 {
     char text[DP_KEY_NAME_MAX];
@@ -262,6 +275,7 @@ static int step_to_json(request *rq, jw *w, const dp_program *p, uint32_t i, dp_
         dp_program_info_get(s.program, &info);
         member_int(w, "steps", info.n_steps);
     }
+    flags_to_json(w, s.flags);
     int rc = args_to_json(rq, w, p, i, &s, err);
     jw_key(w, "as");
     jw_array(w);

@@ -119,6 +119,7 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
                           .args = p->links + s->args,
                           .frees = p->links + s->frees,
                           .first = DPI_REF(DPI_REF_VALUE, s->ret),
+                          .flags = s->flags,
                           .index = s->kind == DP_STEP_ITEM ? (int64_t)s->operand : -1,
                           .program = s->kind == DP_STEP_SUB ? p->subs[s->operand] : NULL};
     if (s->kind == DP_STEP_CALL)

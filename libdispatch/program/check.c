@@ -107,6 +107,20 @@ static uint32_t return_tags(const dpi_argument *ret)
     return optional_elements ? DPI_TAGS_ANY : ret->tags;
 }
 
+/* The flags of a step that calls the operator of `e`. */
+static uint32_t flags_of(const dpi_entry *e)
+{
+    return (e->random ? DP_STEP_FLAG_RANDOM : 0) |
+           (e->written != 0 || e->n_rets == 0 ? DP_STEP_FLAG_EFFECT : 0);
+}
+
+/* Set the flags of a step just added. */
+static void set_flags(dp_builder *b, dpi_step *step, uint32_t flags)
+{
+    step->flags = (uint16_t)flags;
+    b->p.flags |= flags;
+}
+
 static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, const dpi_kinds *kinds)
 {
     dp_ref refs[DP_LIMIT_ARGUMENTS];
@@ -122,6 +136,7 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
         return (int)op;
     dpi_step *step = dpi_add_step(b, DP_STEP_CALL, (uint32_t)op, s);
     step->late = kinds->late;
+    set_flags(b, step, flags_of(dpi_ctx_snapshot(b->ctx)->entries[bound->op->id]));
     step->names_written = bound->ret_written != 0;
     for (uint32_t i = 0; i < bound->n_args; i++) {
         dpi_add_link(b, step, refs[i]);
@@ -141,12 +156,13 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
     return 0;
 }
 
-/* Check that some overload of the operator has the number of returns that the step expects. */
-static int check_some_returns(dp_builder *b, const dp_step *s)
+/* Check that some overload of the operator has the number of returns that the step expects, and
+ * store the flags that some overload has in `*flags`. */
+static int check_overloads(dp_builder *b, const dp_step *s, uint32_t *flags)
 {
     size_t base = dpi_base_bytes(s->name), n;
     const dpi_entry **list = NULL;
-    bool begun, some = false;
+    bool begun, some = s->n_rets < 0;
     int rc = dpi_ctx_pin(b->ctx, &begun);
 
     if (rc < 0)
@@ -156,7 +172,10 @@ static int check_some_returns(dp_builder *b, const dp_step *s)
     if (list != NULL)
         dpi_overloads(dpi_ctx_snapshot(b->ctx), s->name, base, list, n);
     for (size_t i = 0; list != NULL && i < n; i++)
-        some |= list[i]->schema != NULL && list[i]->schema->n_rets == s->n_rets;
+        if (list[i]->schema != NULL) {
+            some |= list[i]->schema->n_rets == s->n_rets;
+            *flags |= flags_of(list[i]);
+        }
     dpi_ctx_unpin(b->ctx, begun);
     if (list == NULL)
         return dpi_no_memory(&b->ctx->error, "overloads of an operator");
@@ -171,10 +190,11 @@ static int add_bind(dp_builder *b, const dp_step *s)
     size_t n = s->n_args + s->n_kwargs, n_rets = s->n_rets > 0 ? (size_t)s->n_rets : 0;
     const char **names = dp_arena_alloc_n(b->arena, n, sizeof(*names));
     dpi_bind bind = {dpi_builder_str(b, s->name), names};
+    uint32_t flags = DP_STEP_FLAG_EFFECT; /* a plugin loaded later may define a writing overload */
 
     if (names == NULL || bind.name == NULL)
         return dpi_no_memory(&b->ctx->error, "a program");
-    if (s->n_rets >= 0 && check_some_returns(b, s) < 0)
+    if (check_overloads(b, s, &flags) < 0)
         return b->ctx->error.code;
     for (size_t i = 0; i < n; i++) {
         names[i] = i < s->n_args ? NULL : dpi_builder_str(b, s->kwargs[i - s->n_args].name);
@@ -187,6 +207,7 @@ static int add_bind(dp_builder *b, const dp_step *s)
     b->p.binds[b->p.n_binds] = bind;
     dpi_step *step = dpi_add_step(b, DPI_STEP_BIND, b->p.n_binds++, s);
     step->names_written = s->n_rets >= 0; /* the run checks the number of returns */
+    set_flags(b, step, flags);
     for (size_t i = 0; i < n; i++)
         dpi_add_link(b, step, i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value);
     for (size_t i = 0; i < n_rets; i++)
@@ -443,6 +464,7 @@ static int check_sub(dp_builder *b, const dp_step *s)
         return rc < 0 ? rc : DP_ERESOURCE;
     b->p.subs[b->p.n_subs] = dp_program_ref(s->program);
     dpi_step *step = dpi_add_step(b, DP_STEP_SUB, b->p.n_subs++, s);
+    set_flags(b, step, sub->flags);
     for (uint32_t i = 0; i < sub->n_inputs; i++)
         dpi_add_link(b, step, refs[i]);
     sub_outputs(b, sub, refs, step);

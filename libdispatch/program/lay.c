@@ -70,14 +70,6 @@ static int add_frees(dp_builder *b)
 
 /* -- outputs that need a step -- */
 
-/* Does step `s` do more than return values: may it write to an argument? */
-static bool has_effect(const dp_program *p, const dpi_step *s)
-{
-    if (s->kind == DPI_STEP_BIND || s->kind == DP_STEP_SUB)
-        return true; /* the operators are not known here */
-    return s->kind == DP_STEP_CALL && p->ops[s->operand].schema->written != 0;
-}
-
 static void add_need(dpi_value_info *values, dp_ref r, uint64_t need)
 {
     if (r != DPI_REF_NONE && DPI_REF_KIND(r) == DPI_REF_VALUE)
@@ -93,7 +85,7 @@ static void add_needs(dp_program *p)
         add_need(p->values, p->outputs[i].ref, (uint64_t)1 << (i < 63 ? i : 63));
     for (uint32_t s = p->n_steps; s-- > 0;) {
         dpi_step *step = &p->steps[s];
-        step->need = has_effect(p, step) ? (uint64_t)1 << 63 : 0;
+        step->need = step->flags & DP_STEP_FLAG_EFFECT ? (uint64_t)1 << 63 : 0;
         for (uint32_t i = 0; i < step->n_rets; i++)
             step->need |= p->values[step->ret + i].need;
         add_need(p->values, step->when, step->need);

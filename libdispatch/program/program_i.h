@@ -35,9 +35,10 @@ typedef struct dpi_step {
     uint32_t origin; /* number of the step in the caller's program, for messages */
     /* CALL: a return is an argument that the operator wrote; BIND: the caller fixed n_rets */
     bool names_written;
-    dp_ref when; /* the step runs if this value is true; DPI_REF_NONE: always */
-    /* Bit i: output i needs the step; bit 63: some output from the 63rd on, or the step writes to
-     * an argument (lay.c). */
+    uint16_t flags; /* DP_STEP_FLAG_* */
+    dp_ref when;    /* the step runs if this value is true; DPI_REF_NONE: always */
+    /* Bit i: output i needs the step; bit 63: some output from the 63rd on, or the step has an
+     * effect (lay.c). */
     uint64_t need;
     uint64_t late; /* CALL: bit i: argument i is converted to its schema type at run time */
 } dpi_step;
@@ -87,6 +88,7 @@ struct dp_program {
         n_outputs;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
     uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
+    uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
     uint64_t expanded;     /* steps of a run, those of subs counted each time they run */
     size_t bytes;          /* size of this allocation */
     size_t constant_bytes; /* bytes of the constants, tensors' storages included */

@@ -5,6 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static const struct {
+    uint32_t bit;
+    const char *name;
+} step_flags[] = {{DP_STEP_FLAG_RANDOM, "random"}, {DP_STEP_FLAG_EFFECT, "effect"}};
+
 enum { LIST_SHOWN = 16, TEXT_SHOWN = 40 }; /* elements of a list, bytes of a string */
 
 /* -- values -- */
@@ -146,6 +151,22 @@ static void add_call(dpi_text *t, const dp_program *p, uint32_t step, const dp_s
     dpi_text_add(t, list ? "]" : ")");
 }
 
+/* Add the flags of the step and the values that it uses last. */
+static void add_comment(dpi_text *t, const dp_program *p, const dp_step_info *s)
+{
+    const char *before = "  # ";
+
+    for (uint32_t i = 0; i < DPI_COUNT(step_flags); i++)
+        if (s->flags & step_flags[i].bit) {
+            dpi_text_printf(t, "%s%s", before, step_flags[i].name);
+            before = ", ";
+        }
+    if (s->n_frees > 0) {
+        dpi_text_printf(t, "%sends: ", before);
+        add_refs(t, p, s->frees, s->n_frees);
+    }
+}
+
 static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
 {
     dp_step_info s;
@@ -163,10 +184,7 @@ static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
         dpi_text_add(t, ": ");
     }
     add_call(t, p, i, &s);
-    if (s.n_frees > 0) {
-        dpi_text_add(t, "  # ends: ");
-        add_refs(t, p, s.frees, s.n_frees);
-    }
+    add_comment(t, p, &s);
     dpi_text_add(t, "\n");
 }
 

@@ -67,6 +67,7 @@ typedef struct dpi_entry {
     /* The only return is a tensor that is a view of a tensor argument; no argument is written. */
     bool views_one;
     bool detached; /* views are not recorded as views of the argument, as in Tensor.detach() */
+    bool random;   /* kernels draw from a generator (tag "nondeterministic_seeded") */
     bool settles;  /* a call needs extra steps for versions, views or returned memory (call.c) */
     bool boxes;    /* a typed call must box its values, because the dispatcher examines them */
     uint32_t n_kernels, n_columns;

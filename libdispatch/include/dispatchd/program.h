@@ -57,6 +57,16 @@ enum {                   /* dp_step.kind */
        DP_STEP_END
 };
 
+/* dp_step_info.flags, which the builder sets.  A step whose overload is chosen at run time has a
+ * flag if some overload may have it; a step that runs a program, if a step of that program has. */
+enum {
+    /* The step may draw random numbers: the operator has the tag nondeterministic_seeded. */
+    DP_STEP_FLAG_RANDOM = 1,
+    /* The step does more than return values, and must run even if nothing uses those: the operator
+     * may write to an argument, or returns nothing. */
+    DP_STEP_FLAG_EFFECT = 2
+};
+
 typedef struct dp_ref_kwarg {
     const char *name;
     dp_ref value;
@@ -128,7 +138,7 @@ typedef struct dp_run {
      * wrote. */
     bool *written;
     /* Bit i: output i is not wanted.  It is None, and steps that only such outputs need, and that
-     * write to no argument, do not run.  Outputs from the 64th on are always wanted. */
+     * have no effect, do not run.  Outputs from the 64th on are always wanted. */
     uint64_t unwanted;
     /* `origin` of the step that runs now, which other threads read atomically; -1: no step runs.
      * After a failure: `origin` of the step that failed. */
@@ -177,6 +187,7 @@ typedef struct dp_step_info { /* pointers are borrowed from the program */
     int64_t index;             /* of an ITEM step */
     const dp_program *program; /* of a SUB step */
     const dp_ref *when;        /* condition under which the step runs; NULL: the step has none */
+    uint32_t flags;            /* DP_STEP_FLAG_* */
 } dp_step_info;
 DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
 DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);

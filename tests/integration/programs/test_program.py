@@ -201,6 +201,15 @@ def test_a_program_can_be_read(f):
         equal(told["steps"][2]["args"][1], 0)
 
 
+def test_a_description_says_what_steps_do_besides_returning(f):
+    with f.connect() as d:
+        p = create(d, [step("relu", ref("x"), as_="y"), step("bernoulli", ref("y"), as_="b"),
+                       step("mul_.Tensor", ref("b"), 2, as_="z"), step("uniform_", ref("x"))], "z")
+        told = d.call("program.describe", program=p)["steps"]
+        equal([s.get("flags") for s in told], [None, ["random"], ["effect"], ["random", "effect"]])
+        contains(d.call("program.describe", program=p, format="text")["text"], "# random, effect")
+
+
 def test_an_inline_program_is_built_once_for_its_content(f):
     """What runs again is what was sent again: other tensors, constants, kinds or names make no mistake."""
     with f.connect() as d:

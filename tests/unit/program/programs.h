@@ -96,12 +96,22 @@ static const dp_item defs[] = {
     REC_DEF("fails(Tensor(a!) x) -> Tensor(a!)"),
     REC_DEF("cancels(Tensor x) -> Tensor"),
     REC_DEF("changes(Tensor x) -> Tensor"),
+    {.size = sizeof(dp_item),
+     .kind = DP_ITEM_DEF,
+     .name = "draws(Tensor x) -> Tensor",
+     .tags = "pointwise nondeterministic_seeded"},
+    REC_DEF("quiet(Tensor x) -> ()"),
+    {.size = sizeof(dp_item),
+     .kind = DP_ITEM_DEF,
+     .name = "counts(Tensor x, Tensor seen) -> Tensor",
+     .tags = "also_written:seen"},
 };
 static const dp_item kernels[] = {
     REC_IMPL("fresh", fresh),      REC_IMPL("scaled", scaled), REC_IMPL("over.Tensor", fresh),
     REC_IMPL("over.Scalar", same), REC_IMPL("same_", writes),  REC_IMPL("parts", parts),
     REC_IMPL("join", join),        REC_IMPL("shaped", fresh),  REC_IMPL("fails", fails),
-    REC_IMPL("cancels", cancels),  REC_IMPL("changes", same),
+    REC_IMPL("cancels", cancels),  REC_IMPL("changes", same),  REC_IMPL("draws", fresh),
+    REC_IMPL("quiet", writes),     REC_IMPL("counts", fresh),
 };
 static const dp_block blocks[] = {
     REC_BLOCK(DP_BLOCK_LIBRARY, 1, "t", "", defs),

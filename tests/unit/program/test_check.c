@@ -105,10 +105,73 @@ START_TEST(program_checks_the_inputs_of_programs)
 }
 END_TEST
 
+static uint32_t flags_of(const dp_program *p, uint32_t step)
+{
+    dp_step_info s;
+
+    dp_program_step(p, step, &s);
+    return s.flags;
+}
+
+START_TEST(steps_have_the_flags_of_their_operators)
+{
+    static const struct {
+        const char *op;
+        size_t n_args;
+        uint32_t flags;
+    } steps[] = {
+        {"t::fresh", 1, 0},
+        {"t::draws", 1, DP_STEP_FLAG_RANDOM},
+        {"t::same_", 1, DP_STEP_FLAG_EFFECT},
+        {"t::quiet", 1, DP_STEP_FLAG_EFFECT},
+        {"t::counts", 2, DP_STEP_FLAG_EFFECT}, /* the tag says so, not the schema */
+    };
+
+    for (size_t i = 0; i < DPI_COUNT(steps); i++) {
+        dp_ref t;
+        dp_builder *b = begin(&t);
+        ck_assert_int_eq(add(b, 0, steps[i].op, (dp_ref[]){t, t}, steps[i].n_args, NULL), 0);
+        dp_program *p = around(end(b, t), 2);
+        ck_assert_ptr_nonnull(p);
+        dp_step_info sub;
+        dp_program_step(p, 1, &sub);
+        ck_assert_msg(flags_of(sub.program, 0) == steps[i].flags, "%s", steps[i].op);
+        ck_assert_msg(sub.flags == steps[i].flags, "a program of %s", steps[i].op);
+        dp_program_unref(p);
+    }
+}
+END_TEST
+
+/* The overload depends on the value of the second argument, so any of them may run. */
+START_TEST(an_undecided_step_has_the_flags_of_any_overload)
+{
+    dp_item items[] = {{.size = sizeof(dp_item),
+                        .kind = DP_ITEM_DEF,
+                        .name = "f.Tensor(Tensor x, Tensor y) -> Tensor",
+                        .tags = "nondeterministic_seeded"},
+                       REC_DEF("f.Scalar(Tensor x, Scalar y) -> Tensor")};
+    dp_block block[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "u", "", items)};
+    dp_unit *u = rec_attach(reg, "u", block, 1);
+    dp_ref t, any;
+    dp_builder *b = begin(&t);
+
+    ck_assert_int_eq(dp_builder_input(b, "any", NULL, &any), 0);
+    ck_assert_int_eq(add(b, 0, "u::f", (dp_ref[]){t, any}, 2, NULL), 0);
+    ck_assert_int_eq(add(b, 0, "t::over", (dp_ref[]){t, any}, 2, NULL), 0);
+    dp_program *p = end(b, t);
+    ck_assert_uint_eq(flags_of(p, 0), DP_STEP_FLAG_RANDOM | DP_STEP_FLAG_EFFECT);
+    ck_assert_uint_eq(flags_of(p, 1), DP_STEP_FLAG_EFFECT);
+    dp_program_unref(p);
+    rec_detach(reg, u);
+}
+END_TEST
+
 UNIT_SUITE(check)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, program_refuses_a_wrong_step_before_any_runs);
     tcase_add_test(tc, program_writes_to_no_constant);
     tcase_add_test(tc, program_checks_the_inputs_of_programs);
+    tcase_add_test(tc, steps_have_the_flags_of_their_operators);
+    tcase_add_test(tc, an_undecided_step_has_the_flags_of_any_overload);
 }

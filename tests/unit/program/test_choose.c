@@ -81,9 +81,36 @@ START_TEST(steps_of_unwanted_outputs_do_not_run)
 }
 END_TEST
 
+/* An operator that only its tag marks as writing runs although no output uses the step; a program
+ * without effects does not. */
+START_TEST(steps_with_effects_run_for_no_output)
+{
+    dp_ref t, a;
+    dp_program *inner = chain("t::fresh", 2), *counts = NULL, *p = NULL;
+    dp_builder *b = begin(&t);
+
+    ck_assert_int_eq(add(b, 0, "t::counts", (dp_ref[]){t, t}, 2, &a), 0);
+    counts = end(b, a);
+    for (int effect = 0; effect < 2; effect++) {
+        dp_value in = dp_tensor_value(x), out;
+        dp_run r = {.size = sizeof(r), .inputs = &in, .outputs = &out, .unwanted = 1};
+        b = begin(&t);
+        ck_assert_int_eq(add_sub(b, effect ? counts : inner, t, &a), 0);
+        p = end(b, a);
+        runs = 0;
+        ck_assert_int_eq(dp_program_run(ctx, p, &r), 0);
+        ck_assert_int_eq(runs, effect);
+        dp_program_unref(p);
+    }
+    dp_program_unref(inner);
+    dp_program_unref(counts);
+}
+END_TEST
+
 UNIT_SUITE(choose)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, only_the_chosen_side_runs);
     tcase_add_test(tc, steps_of_unwanted_outputs_do_not_run);
+    tcase_add_test(tc, steps_with_effects_run_for_no_output);
 }

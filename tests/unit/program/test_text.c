@@ -38,8 +38,25 @@ START_TEST(program_as_text_and_as_dot)
 }
 END_TEST
 
+START_TEST(text_shows_the_flags_of_steps)
+{
+    dp_ref t, y;
+    dp_builder *b = begin(&t);
+
+    ck_assert_int_eq(add(b, 0, "t::draws", &t, 1, &y), 0);
+    ck_assert_int_eq(add(b, 1, "t::same_", &y, 1, &t), 0);
+    dp_program *p = end(b, t);
+    ck_assert_str_eq(dp_program_text(p, dp_ctx_arena(ctx)),
+                     "program(Tensor x) -> (%2)\n"
+                     "     0  %1 = t::draws(x)  # random\n"
+                     "     1  %2 = t::same_(%1)  # effect, ends: %1\n");
+    dp_program_unref(p);
+}
+END_TEST
+
 UNIT_SUITE(program_text)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, program_as_text_and_as_dot);
+    tcase_add_test(tc, text_shows_the_flags_of_steps);
 }
