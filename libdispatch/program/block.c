@@ -100,6 +100,12 @@ const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY
     return buf;
 }
 
+const uint32_t *dpi_step_origins(const dp_program *p, const dpi_step *s, uint32_t *n)
+{
+    *n = s->origins > 0 ? p->origins[s->origins - 1] : 1;
+    return s->origins > 0 ? &p->origins[s->origins] : &s->origin;
+}
+
 void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
 {
     static const char *const kinds[] = {
@@ -122,6 +128,7 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
                           .flags = s->flags,
                           .index = s->kind == DP_STEP_ITEM ? (int64_t)s->operand : -1,
                           .program = s->kind == DP_STEP_SUB ? p->subs[s->operand] : NULL};
+    out->origins = dpi_step_origins(p, s, &out->n_origins);
     if (s->kind == DP_STEP_CALL)
         out->name = p->ops[s->operand].schema->name;
     if (s->kind == DP_STEP_SCALAR)

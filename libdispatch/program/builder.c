@@ -9,11 +9,28 @@
 
 /* -- steps and outputs -- */
 
-int dpi_step_fail(dp_ctx *ctx, uint32_t origin)
+enum { ORIGINS_NAMED = 6, ORIGIN_DIGITS = 10 };
+
+/* Write "steps 3, 4 and 7: " to `out`; after ORIGINS_NAMED origins it says how many more there
+ * are.  Returns the number of bytes. */
+static size_t print_origins(char *out, size_t bytes, const uint32_t *origins, size_t n)
+{
+    size_t shown = n < ORIGINS_NAMED ? n : ORIGINS_NAMED;
+    size_t at = (size_t)snprintf(out, bytes, "step%s %u", n > 1 ? "s" : "", origins[0]);
+
+    for (size_t i = 1; i < shown; i++)
+        at +=
+            (size_t)snprintf(out + at, bytes - at, "%s%u", i + 1 < n ? ", " : " and ", origins[i]);
+    if (shown < n)
+        at += (size_t)snprintf(out + at, bytes - at, " and %zu more", n - shown);
+    return at + (size_t)snprintf(out + at, bytes - at, ": ");
+}
+
+int dpi_step_fail(dp_ctx *ctx, const uint32_t *origins, size_t n_origins)
 {
     dp_error *err = &ctx->error;
-    char prefix[24];
-    size_t n = (size_t)snprintf(prefix, sizeof(prefix), "step %u: ", origin);
+    char prefix[40 + ORIGINS_NAMED * (ORIGIN_DIGITS + 5)];
+    size_t n = print_origins(prefix, sizeof(prefix), origins, n_origins);
     size_t len = strnlen(err->message, sizeof(err->message) - 1);
 
     if (len > sizeof(err->message) - 1 - n)
@@ -37,9 +54,12 @@ int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_r
     for (size_t i = 0; i < s->n_kwargs && rc == 0; i++)
         rc = dpi_builder_check(b, s->kwargs[i].value);
     if (rc == 0)
+        rc = dpi_reserve_origins(b, s->n_origins);
+    if (rc == 0)
         rc = dpi_check_step(b, s);
     if (rc < 0)
-        return dpi_step_fail(b->ctx, s->origin);
+        return s->n_origins > 0 ? dpi_step_fail(b->ctx, s->origins, s->n_origins)
+                                : dpi_step_fail(b->ctx, &s->origin, 1);
     if (first != NULL)
         *first = DPI_REF(DPI_REF_VALUE, first_ret);
     if (n_rets != NULL)
@@ -105,6 +125,7 @@ dp_builder *dp_builder_free(dp_builder *b)
     dp_free(b->p.binds);
     dp_free(b->p.subs);
     dp_free(b->p.outputs);
+    dp_free(b->p.origins);
     dp_free(b->names);
     dp_arena_free(b->arena);
     dp_free(b);

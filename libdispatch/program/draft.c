@@ -318,6 +318,23 @@ int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame
     return 0;
 }
 
+int dpi_reserve_origins(dp_builder *b, size_t n)
+{
+    if (n >= DP_LIMIT_PROGRAM_ARGUMENTS - b->p.n_origins)
+        return fail_limit(b, DP_LIMIT_PROGRAM_ARGUMENTS, "origins of steps", "program_arguments");
+    return n == 0 || DPI_GROW(b, origins, (uint32_t)n + 1) ? 0 : DP_ERESOURCE;
+}
+
+/* Append the list of the step's origins. */
+static void add_origins(dp_builder *b, dpi_step *step, const dp_step *s)
+{
+    step->origin = s->origins[0];
+    b->p.origins[b->p.n_origins++] = (uint32_t)s->n_origins;
+    step->origins = b->p.n_origins;
+    for (size_t i = 0; i < s->n_origins; i++)
+        b->p.origins[b->p.n_origins++] = s->origins[i];
+}
+
 /* Append a step after dpi_reserve_step().  dpi_add_link() and dpi_add_value() then add its
  * arguments and returns. */
 dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s)
@@ -330,6 +347,8 @@ dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_
                        .ret = b->p.n_values,
                        .origin = s->origin,
                        .when = s->when != NULL ? *s->when : DPI_REF_NONE};
+    if (s->n_origins > 0)
+        add_origins(b, step, s);
     b->p.expanded++;
     return step;
 }

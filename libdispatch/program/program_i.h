@@ -37,6 +37,9 @@ typedef struct dpi_step {
     bool names_written;
     uint16_t flags; /* DP_STEP_FLAG_* */
     dp_ref when;    /* the step runs if this value is true; DPI_REF_NONE: always */
+    /* 1 + index in the program's origins of the number of origins, which follow it; 0: `origin` is
+     * the only one */
+    uint32_t origins;
     /* Bit i: output i needs the step; bit 63: some output from the 63rd on, or the step has an
      * effect (lay.c). */
     uint64_t need;
@@ -85,7 +88,7 @@ typedef struct dpi_output {
 struct dp_program {
     atomic_uint refs;
     uint32_t n_inputs, n_values, n_constants, n_steps, n_links, n_types, n_ops, n_binds, n_subs,
-        n_outputs;
+        n_outputs, n_origins;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
     uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
     uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
@@ -105,6 +108,7 @@ struct dp_program {
     dpi_bind *binds;
     dp_program **subs; /* counted */
     dpi_output *outputs;
+    uint32_t *origins; /* lists that dpi_step.origins refers to */
 };
 
 enum { /* sets of tags: bit t stands for tag t */
@@ -163,7 +167,7 @@ struct dp_builder {
     bool done;       /* dp_builder_finish() gave the program out */
     dp_program p;    /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
-        cap_types, cap_ops, cap_binds, cap_subs, cap_outputs;
+        cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins;
     dpi_name *names; /* [mask + 1] hash table with open addressing */
     uint32_t n_names, mask;
 };
@@ -194,7 +198,9 @@ int dpi_check_step(dp_builder *b, const dp_step *s);
  * included.  DP_ERESOURCE: over a limit, or no memory (draft.c). */
 int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame,
                      uint64_t expanded);
-/* Add what dpi_reserve_step() reserved: the step, then its arguments, then its returns. */
+/* Reserve memory for a step with `n` origins in its list.  DP_ERESOURCE. */
+int dpi_reserve_origins(dp_builder *b, size_t n);
+/* Add what dpi_reserve_step() and dpi_reserve_origins() reserved: the step, then its arguments, then its returns. */
 dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s);
 void dpi_add_link(dp_builder *b, dpi_step *step, dp_ref r);
 void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v);
@@ -235,8 +241,11 @@ int dpi_value_ref(dp_arena *a, dp_value *v, dp_error *err);
 /* Release what the arrays of `p` own or count (block.c); the arrays themselves stay. */
 void dpi_program_drop(dp_program *p);
 
-/* Put "step <origin>: " before the message of the context's error; returns the error's code. */
-int dpi_step_fail(dp_ctx *ctx, uint32_t origin);
+/* The origins of a step, *n of them. */
+const uint32_t *dpi_step_origins(const dp_program *p, const dpi_step *s, uint32_t *n);
+/* Put "step 3: " or "steps 3, 4 and 7: " before the message of the context's error, from the
+ * `origins` [n]; returns the error's code. */
+int dpi_step_fail(dp_ctx *ctx, const uint32_t *origins, size_t n);
 
 #pragma GCC visibility pop
 

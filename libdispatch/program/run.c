@@ -39,13 +39,22 @@ static inline void publish_step(dp_run *run, int64_t origin)
     __atomic_store_n(&run->step, origin, __ATOMIC_RELAXED);
 }
 
-/* Put the number of p's first step with this kind and operand before the error's message. */
+/* Put the numbers of step `s` before the error's message. */
+static int fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s)
+{
+    uint32_t n;
+    const uint32_t *origins = dpi_step_origins(p, s, &n);
+
+    return dpi_step_fail(ctx, origins, n);
+}
+
+/* Do the same for p's first step with this kind and operand. */
 static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t operand)
 {
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
         if (s->kind == kind && s->operand == operand) {
             publish_step(run, s->origin); /* an outer program then stores its own step */
-            return dpi_step_fail(ctx, s->origin);
+            return fail_at(ctx, p, s);
         }
     return ctx->error.code;
 }
@@ -444,7 +453,7 @@ static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
             rc = run_step(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
             publish_step(m->run, s->origin); /* an outer program then stores its own step */
-            return dpi_step_fail(m->ctx, s->origin);
+            return fail_at(m->ctx, p, s);
         }
         for (uint32_t k = 0; k < s->n_frees; k++)
             dp_values_release(&m->values[base + p->links[s->frees + k]], 1);

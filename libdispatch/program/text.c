@@ -172,7 +172,9 @@ static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
     dp_step_info s;
 
     dp_program_step(p, i, &s);
-    dpi_text_printf(t, "  %4u  ", s.origin);
+    for (uint32_t k = 0; k < s.n_origins; k++)
+        dpi_text_printf(t, k > 0 ? ",%u" : "  %4u", s.origins[k]);
+    dpi_text_add(t, "  ");
     for (uint32_t k = 0; k < s.n_rets; k++) {
         dpi_text_add(t, k > 0 ? ", " : "");
         add_ref(t, p, s.first + k);

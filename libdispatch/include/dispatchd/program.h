@@ -89,6 +89,11 @@ typedef struct dp_step {
     /* The step runs only if this value is true when the step's turn comes; else its returns are
      * None.  NULL: the step always runs. */
     const dp_ref *when;
+    /* [n_origins] numbers of several of the author's steps, if one step replaces them; error
+     * messages name them all, and origins[0] stands in place of `origin`.  n_origins 0: `origin` is
+     * the only one. */
+    const uint32_t *origins;
+    size_t n_origins;
 } dp_step;
 
 /* -- building: pointers are borrowed where a comment does not say otherwise -- */
@@ -188,6 +193,8 @@ typedef struct dp_step_info { /* pointers are borrowed from the program */
     const dp_program *program; /* of a SUB step */
     const dp_ref *when;        /* condition under which the step runs; NULL: the step has none */
     uint32_t flags;            /* DP_STEP_FLAG_* */
+    uint32_t n_origins;        /* at least 1 */
+    const uint32_t *origins;   /* the first one is `origin` */
 } dp_step_info;
 DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
 DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);

@@ -69,6 +69,8 @@ static int build_and_run(void)
         (rc = dp_builder_name(b, "y", y, 1)) < 0)
         goto done;
     s.args = (dp_ref[]){t, y};
+    s.origins = (uint32_t[]){1, 2};
+    s.n_origins = 2;
     if ((rc = dp_builder_add(b, &s, &l, NULL)) < 0 || (rc = add(b, 2, "t::join", &l, 1, &z)) < 0 ||
         (rc = dp_builder_output(b, "z", z)) < 0 || (rc = dp_builder_output(b, NULL, l)) < 0 ||
         (rc = dp_builder_finish(b, &p)) < 0)

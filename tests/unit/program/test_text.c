@@ -38,18 +38,26 @@ START_TEST(program_as_text_and_as_dot)
 }
 END_TEST
 
-START_TEST(text_shows_the_flags_of_steps)
+START_TEST(text_shows_the_flags_and_the_origins_of_steps)
 {
     dp_ref t, y;
     dp_builder *b = begin(&t);
 
     ck_assert_int_eq(add(b, 0, "t::draws", &t, 1, &y), 0);
-    ck_assert_int_eq(add(b, 1, "t::same_", &y, 1, &t), 0);
+    dp_step s = {.size = sizeof(s),
+                 .kind = DP_STEP_CALL,
+                 .name = "t::same_",
+                 .args = &y,
+                 .n_args = 1,
+                 .n_rets = 1,
+                 .origins = (uint32_t[]){1, 12},
+                 .n_origins = 2};
+    ck_assert_int_eq(dp_builder_add(b, &s, &t, NULL), 0);
     dp_program *p = end(b, t);
     ck_assert_str_eq(dp_program_text(p, dp_ctx_arena(ctx)),
                      "program(Tensor x) -> (%2)\n"
                      "     0  %1 = t::draws(x)  # random\n"
-                     "     1  %2 = t::same_(%1)  # effect, ends: %1\n");
+                     "     1,12  %2 = t::same_(%1)  # effect, ends: %1\n");
     dp_program_unref(p);
 }
 END_TEST
@@ -58,5 +66,5 @@ UNIT_SUITE(program_text)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, program_as_text_and_as_dot);
-    tcase_add_test(tc, text_shows_the_flags_of_steps);
+    tcase_add_test(tc, text_shows_the_flags_and_the_origins_of_steps);
 }
