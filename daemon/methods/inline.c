@@ -89,10 +89,10 @@ static int add_step_content(content *c, const cJSON *j, const json_path *at)
     c->runs_programs |= param(j, "program") != NULL;
     cJSON_ArrayForEach(m, j)
     {
-        if (strcmp(m->string, "as") != 0 && !cJSON_IsString(m))
+        if (strcmp(m->string, "as") != 0 && !cJSON_IsString(m) && !cJSON_IsBool(m))
             continue;
         add_text(c, 'm', m->string);
-        /* `m` is a string or a list of names, so it contains no tensors */
+        /* `m` is a string, a boolean or a list of names, so it contains no tensors */
         int rc = add_content(c, m, at);
         if (rc < 0)
             return rc;

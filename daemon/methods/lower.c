@@ -179,7 +179,12 @@ static int step(lowering *l, const cJSON *j, const json_path *at)
 {
     json_path in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0}, in_as = {at, "as", 0};
     const cJSON *as = param(j, "as"), *by_name = param(j, "kwargs");
-    dp_step s = {.n_rets = as != NULL ? cJSON_GetArraySize(as) : -1};
+    const cJSON *grad = param(j, "grad_enabled");
+    dp_step_mode mode = {.size = sizeof(mode),
+                         .sets = DP_STEP_MODE_GRAD,
+                         .mode = {.size = sizeof(dp_mode), .no_grad = cJSON_IsFalse(grad)}};
+    dp_step s = {.n_rets = as != NULL ? cJSON_GetArraySize(as) : -1,
+                 .mode = grad != NULL ? &mode : NULL};
     dp_ref *args, first = 0;
     int rc = kind_of_step(l, j, at, &s);
 

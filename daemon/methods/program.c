@@ -276,6 +276,8 @@ static int step_to_json(request *rq, jw *w, const dp_program *p, uint32_t i, dp_
         member_int(w, "steps", info.n_steps);
     }
     flags_to_json(w, s.flags);
+    if (s.mode != NULL && (s.mode->sets & DP_STEP_MODE_GRAD))
+        member_bool(w, "grad_enabled", !s.mode->mode.no_grad);
     int rc = args_to_json(rq, w, p, i, &s, err);
     jw_key(w, "as");
     jw_array(w);

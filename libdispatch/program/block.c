@@ -128,6 +128,8 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
                           .flags = s->flags,
                           .index = s->kind == DP_STEP_ITEM ? (int64_t)s->operand : -1,
                           .program = s->kind == DP_STEP_SUB ? p->subs[s->operand] : NULL};
+    if (s->mode > 0)
+        out->mode = &p->modes[s->mode - 1];
     out->origins = dpi_step_origins(p, s, &out->n_origins);
     if (s->kind == DP_STEP_CALL)
         out->name = p->ops[s->operand].schema->name;

@@ -46,9 +46,10 @@ int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_r
     if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, s))
         return DP_EVALUE;
     uint32_t first_ret = b->p.n_values;
-    int rc = 0;
 
     dp_error_clear(&b->ctx->error);
+    int64_t mode = dpi_builder_mode(b, s->mode);
+    int rc = mode < 0 ? (int)mode : 0;
     for (size_t i = 0; i < s->n_args && rc == 0; i++)
         rc = dpi_builder_check(b, s->args[i]);
     for (size_t i = 0; i < s->n_kwargs && rc == 0; i++)
@@ -60,6 +61,7 @@ int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_r
     if (rc < 0)
         return s->n_origins > 0 ? dpi_step_fail(b->ctx, s->origins, s->n_origins)
                                 : dpi_step_fail(b->ctx, &s->origin, 1);
+    b->p.steps[b->p.n_steps - 1].mode = (uint8_t)mode;
     if (first != NULL)
         *first = DPI_REF(DPI_REF_VALUE, first_ret);
     if (n_rets != NULL)
@@ -126,6 +128,7 @@ dp_builder *dp_builder_free(dp_builder *b)
     dp_free(b->p.subs);
     dp_free(b->p.outputs);
     dp_free(b->p.origins);
+    dp_free(b->p.modes);
     dp_free(b->names);
     dp_arena_free(b->arena);
     dp_free(b);

@@ -205,6 +205,7 @@ static dp_program *lay(dpi_bump *m, const dp_program *from)
     p->subs = BUMP_ARRAY(m, from, subs);
     p->outputs = BUMP_ARRAY(m, from, outputs);
     p->origins = BUMP_ARRAY(m, from, origins);
+    p->modes = BUMP_ARRAY(m, from, modes);
     lay_names(m, from, to);
     lay_constants(m, from, to);
     lay_binds(m, from, to);

@@ -35,6 +35,7 @@ typedef struct dpi_step {
     uint32_t origin; /* number of the step in the caller's program, for messages */
     /* CALL: a return is an argument that the operator wrote; BIND: the caller fixed n_rets */
     bool names_written;
+    uint8_t mode;   /* 1 + index in the program's modes; 0: that of the run */
     uint16_t flags; /* DP_STEP_FLAG_* */
     dp_ref when;    /* the step runs if this value is true; DPI_REF_NONE: always */
     /* 1 + index in the program's origins of the number of origins, which follow it; 0: `origin` is
@@ -88,7 +89,7 @@ typedef struct dpi_output {
 struct dp_program {
     atomic_uint refs;
     uint32_t n_inputs, n_values, n_constants, n_steps, n_links, n_types, n_ops, n_binds, n_subs,
-        n_outputs, n_origins;
+        n_outputs, n_origins, n_modes;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
     uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
     uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
@@ -109,6 +110,7 @@ struct dp_program {
     dp_program **subs; /* counted */
     dpi_output *outputs;
     uint32_t *origins; /* lists that dpi_step.origins refers to */
+    dp_step_mode *modes;
 };
 
 enum { /* sets of tags: bit t stands for tag t */
@@ -167,7 +169,7 @@ struct dp_builder {
     bool done;       /* dp_builder_finish() gave the program out */
     dp_program p;    /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
-        cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins;
+        cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins, cap_modes;
     dpi_name *names; /* [mask + 1] hash table with open addressing */
     uint32_t n_names, mask;
 };
@@ -200,7 +202,8 @@ int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame
                      uint64_t expanded);
 /* Reserve memory for a step with `n` origins in its list.  DP_ERESOURCE. */
 int dpi_reserve_origins(dp_builder *b, size_t n);
-/* Add what dpi_reserve_step() and dpi_reserve_origins() reserved: the step, then its arguments, then its returns. */
+/* Add what dpi_reserve_step() and dpi_reserve_origins() reserved: the step, then its arguments, then
+ * its returns. */
 dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s);
 void dpi_add_link(dp_builder *b, dpi_step *step, dp_ref r);
 void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v);
@@ -213,6 +216,12 @@ uint32_t dpi_builder_viewed_input(const dp_builder *b, dp_ref r); /* as dpi_valu
 int dpi_check_scalar(dp_builder *b, const dp_step *s);
 int dpi_check_select(dp_builder *b, const dp_step *s);
 int dpi_check_when(dp_builder *b, const dp_step *s);
+
+/* Check `mode` and find or add it in the program's modes (mode.c).  Returns dpi_step.mode, or an
+ * error code. */
+int64_t dpi_builder_mode(dp_builder *b, const dp_step_mode *mode);
+/* Enter a guard with what `mode` sets.  Returns its depth, or an error code. */
+int dpi_mode_enter(dp_ctx *ctx, const dp_step_mode *mode);
 
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */
 int dpi_program_lay(dp_builder *b, dp_program **out);

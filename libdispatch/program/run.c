@@ -8,6 +8,7 @@
  * Over 500 lines: run_step() and run_program() call each other, since a step may run a program. */
 #include "machine.h"
 #include "dispatch/call/ctx.h"
+#include "dispatch/call/enter.h"
 #include "dispatch/call/enums.h"
 #include "dispatch/call/values.h"
 
@@ -441,23 +442,44 @@ static inline bool is_due(const dpi_machine *m, const dp_program *p, uint32_t ba
            dpi_scalar_true(dpi_machine_value(m, p, base, s->when));
 }
 
+/* Leave the guard of the steps before, `*depth` (negative: there is none), and enter one for the
+ * mode of step `s`. */
+static DPI_COLD int change_mode(dpi_machine *m, const dp_program *p, const dpi_step *s, int *depth)
+{
+    if (*depth >= 0)
+        dp_guard_leave(m->ctx, *depth);
+    *depth = s->mode > 0 ? dpi_mode_enter(m->ctx, &p->modes[s->mode - 1]) : -1;
+    return s->mode > 0 && *depth < 0 ? *depth : 0;
+}
+
 static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
 {
+    int depth = -1;
+    uint8_t mode = 0;
+
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const dpi_step *s = &p->steps[i];
         refresh_shapes(m->ctx);
         if (base == 0)
             publish_step(m->run, s->origin);
         int rc = i > 0 || base == 0 ? dp_checkpoint(m->ctx) : 0;
+        if (DPI_UNLIKELY(s->mode != mode) && rc == 0) {
+            rc = change_mode(m, p, s, &depth);
+            mode = s->mode;
+        }
         if (DPI_LIKELY(rc == 0) && is_due(m, p, base, s))
             rc = run_step(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
+            if (depth >= 0)
+                dp_guard_leave(m->ctx, depth);
             publish_step(m->run, s->origin); /* an outer program then stores its own step */
             return fail_at(m->ctx, p, s);
         }
         for (uint32_t k = 0; k < s->n_frees; k++)
             dp_values_release(&m->values[base + p->links[s->frees + k]], 1);
     }
+    if (DPI_UNLIKELY(depth >= 0))
+        dp_guard_leave(m->ctx, depth);
     if (base == 0)
         publish_step(m->run, -1);
     return 0;

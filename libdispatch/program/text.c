@@ -151,7 +151,7 @@ static void add_call(dpi_text *t, const dp_program *p, uint32_t step, const dp_s
     dpi_text_add(t, list ? "]" : ")");
 }
 
-/* Add the flags of the step and the values that it uses last. */
+/* Add the flags and the mode of the step, and the values that it uses last. */
 static void add_comment(dpi_text *t, const dp_program *p, const dp_step_info *s)
 {
     const char *before = "  # ";
@@ -161,6 +161,14 @@ static void add_comment(dpi_text *t, const dp_program *p, const dp_step_info *s)
             dpi_text_printf(t, "%s%s", before, step_flags[i].name);
             before = ", ";
         }
+    if (s->mode != NULL && (s->mode->sets & DP_STEP_MODE_GRAD)) {
+        dpi_text_printf(t, "%sgrad %s", before, s->mode->mode.no_grad ? "off" : "on");
+        before = ", ";
+    }
+    if (s->mode != NULL && (s->mode->sets & DP_STEP_MODE_CAST)) {
+        dpi_text_printf(t, "%sautocast %s", before, s->mode->mode.cast_backends ? "on" : "off");
+        before = ", ";
+    }
     if (s->n_frees > 0) {
         dpi_text_printf(t, "%sends: ", before);
         add_refs(t, p, s->frees, s->n_frees);

@@ -32,6 +32,7 @@ extern "C" {
     X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20) /* of all steps together; constants */        \
     X(PROGRAM_DEPTH, program_depth, 64)              /* nesting of programs */                     \
     X(PROGRAM_EXPANDED, program_expanded, 1000000)   /* steps of one run, nested included */       \
+    X(PROGRAM_MODES, program_modes, 255)             /* different modes of steps */                \
     X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* of one program, with storages */
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };
@@ -67,6 +68,19 @@ enum {
     DP_STEP_FLAG_EFFECT = 2
 };
 
+enum {                        /* dp_step_mode.sets */
+       DP_STEP_MODE_GRAD = 1, /* mode.no_grad */
+       DP_STEP_MODE_CAST = 2  /* mode.no_cast_cache, mode.cast_backends, mode.cast_dtype */
+};
+
+/* The part of the dispatcher state (dp_mode) that a program sets for a step; the rest is as the run
+ * finds it.  Steps in a row with the same mode run under one guard. */
+typedef struct dp_step_mode {
+    uint32_t size;
+    uint32_t sets; /* DP_STEP_MODE_*: the members of `mode` that count */
+    dp_mode mode;
+} dp_step_mode;
+
 typedef struct dp_ref_kwarg {
     const char *name;
     dp_ref value;
@@ -94,6 +108,8 @@ typedef struct dp_step {
      * the only one. */
     const uint32_t *origins;
     size_t n_origins;
+    /* The mode in which the step runs, and the program that it may run; NULL: that of the run. */
+    const dp_step_mode *mode;
 } dp_step;
 
 /* -- building: pointers are borrowed where a comment does not say otherwise -- */
@@ -195,6 +211,7 @@ typedef struct dp_step_info { /* pointers are borrowed from the program */
     uint32_t flags;            /* DP_STEP_FLAG_* */
     uint32_t n_origins;        /* at least 1 */
     const uint32_t *origins;   /* the first one is `origin` */
+    const dp_step_mode *mode;  /* NULL: that of the run */
 } dp_step_info;
 DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
 DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);

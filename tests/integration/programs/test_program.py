@@ -210,6 +210,30 @@ def test_a_description_says_what_steps_do_besides_returning(f):
         contains(d.call("program.describe", program=p, format="text")["text"], "# random, effect")
 
 
+def test_a_step_says_whether_it_records_gradients(f):
+    with f.connect() as d:
+        x = {"tensor": d.call("op.call", op="aten::requires_grad_", args=[X])["outputs"][0]["tensor"]}
+        steps = [step("mul.Tensor", ref("x"), 2, as_="a"),
+                 dict(step("mul.Tensor", ref("x"), 3, as_="b"), grad_enabled=False),
+                 dict(step("mul.Tensor", ref("x"), 4, as_="c"), grad_enabled=True)]
+        recorded = lambda outputs: [d.call("tensor.describe", tensor=o["tensor"])["requires_grad"] for o in outputs]
+        p = d.call("program.create", inputs=[{"name": "x", "type": "Tensor"}], steps=steps, outputs=["a", "b", "c"])["program"]
+        equal([s.get("grad_enabled") for s in d.call("program.describe", program=p)["steps"]], [None, False, True])
+        contains(d.call("program.describe", program=p, format="text")["text"], "b = aten::mul.Tensor(x, <int64 []>)  # grad off")
+        outer = d.call("program.create", inputs=[{"name": "x", "type": "Tensor"}], outputs=["a", "b", "c"], steps=[
+            {"program": p, "inputs": {"x": ref("x")}, "as": ["a", "b", "c"], "grad_enabled": False}])["program"]
+        for on in True, False:
+            d.call("session.set", grad_enabled=on)
+            for _ in range(2):
+                equal(recorded(d.call("program.run", program=p, inputs={"x": x})["outputs"]), [on, False, True])
+            equal(recorded(d.call("program.run", program=outer, inputs={"x": x})["outputs"]), [False, False, True])
+            for third in True, False, True:  # inline programs that differ in nothing else
+                steps[2]["grad_enabled"] = third
+                outputs = d.call("program.run", steps=steps, outputs=["a", "b", "c"], inputs={"x": x})["outputs"]
+                equal(recorded(outputs), [on, False, third])
+        raises(lambda: create(d, [dict(step("relu", ref("x")), grad_enabled=1)], "x"), "InvalidParams", "grad_enabled")
+
+
 def test_an_inline_program_is_built_once_for_its_content(f):
     """What runs again is what was sent again: other tensors, constants, kinds or names make no mistake."""
     with f.connect() as d:

@@ -71,6 +71,9 @@ static int build_and_run(void)
     s.args = (dp_ref[]){t, y};
     s.origins = (uint32_t[]){1, 2};
     s.n_origins = 2;
+    s.mode = &(dp_step_mode){.size = sizeof(dp_step_mode),
+                             .sets = DP_STEP_MODE_GRAD,
+                             .mode = {.size = sizeof(dp_mode), .no_grad = true}};
     if ((rc = dp_builder_add(b, &s, &l, NULL)) < 0 || (rc = add(b, 2, "t::join", &l, 1, &z)) < 0 ||
         (rc = dp_builder_output(b, "z", z)) < 0 || (rc = dp_builder_output(b, NULL, l)) < 0 ||
         (rc = dp_builder_finish(b, &p)) < 0)

@@ -51,13 +51,16 @@ START_TEST(text_shows_the_flags_and_the_origins_of_steps)
                  .n_args = 1,
                  .n_rets = 1,
                  .origins = (uint32_t[]){1, 12},
-                 .n_origins = 2};
+                 .n_origins = 2,
+                 .mode = &(dp_step_mode){.size = sizeof(dp_step_mode),
+                                         .sets = DP_STEP_MODE_GRAD | DP_STEP_MODE_CAST,
+                                         .mode = {.size = sizeof(dp_mode), .no_grad = true}}};
     ck_assert_int_eq(dp_builder_add(b, &s, &t, NULL), 0);
     dp_program *p = end(b, t);
     ck_assert_str_eq(dp_program_text(p, dp_ctx_arena(ctx)),
                      "program(Tensor x) -> (%2)\n"
                      "     0  %1 = t::draws(x)  # random\n"
-                     "     1,12  %2 = t::same_(%1)  # effect, ends: %1\n");
+                     "     1,12  %2 = t::same_(%1)  # effect, grad off, autocast off, ends: %1\n");
     dp_program_unref(p);
 }
 END_TEST
