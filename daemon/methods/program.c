@@ -301,6 +301,32 @@ static void inputs_to_json(jw *w, const dp_program *p, uint32_t n)
         jw_object(w);
         member_str(w, "name", dp_program_input_name(p, i));
         member_str(w, "type", dp_program_input_type(p, i));
+        member_bool(w, "written", dp_program_input_written(p, i));
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+}
+
+/* Write what the outputs share memory with; outputs that share none are left out. */
+static void aliases_to_json(jw *w, const dp_program *p, uint32_t n)
+{
+    static const char *const kinds[] = {
+        [DP_ALIAS_INPUT] = "input", [DP_ALIAS_OUTPUT] = "output", [DP_ALIAS_UNKNOWN] = "unknown"};
+    dp_alias a = {.size = sizeof(a)};
+
+    jw_key(w, "aliases");
+    jw_array(w);
+    for (uint32_t i = 0; i < n; i++) {
+        dp_program_output_alias(p, i, &a);
+        if (a.kind == DP_ALIAS_NONE)
+            continue;
+        jw_object(w);
+        member_int(w, "output", i);
+        member_str(w, "of", kinds[a.kind]);
+        if (a.kind != DP_ALIAS_UNKNOWN) {
+            member_int(w, "index", a.index);
+            member_bool(w, "same", a.same);
+        }
         jw_object_end(w);
     }
     jw_array_end(w);
@@ -323,6 +349,7 @@ static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
     for (uint32_t i = 0; i < info.n_outputs; i++)
         jw_str(w, dp_program_output_name(p, i));
     jw_array_end(w);
+    aliases_to_json(w, p, info.n_outputs);
     member_int(w, "depth", info.depth);
     member_int(w, "expanded", (int64_t)info.expanded);
     member_int(w, "bytes", (int64_t)info.bytes);

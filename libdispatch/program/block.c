@@ -56,25 +56,21 @@ const char *dp_program_input_type(const dp_program *p, uint32_t i)
     return p->types[p->inputs[i].type].text;
 }
 
-/* Does p, or a program that it runs, have a step whose overload is chosen at run time?  Such a step
- * may write to any of its arguments. */
-static bool has_late_bind(const dp_program *p)
-{
-    bool found = p->n_binds > 0;
-
-    for (uint32_t i = 0; i < p->n_subs && !found; i++)
-        found = has_late_bind(p->subs[i]);
-    return found;
-}
-
 bool dp_program_input_written(const dp_program *p, uint32_t i)
 {
-    return p->values[i].written || has_late_bind(p);
+    return p->values[i].written != 0;
 }
 
 const char *dp_program_output_name(const dp_program *p, uint32_t i)
 {
     return p->outputs[i].name;
+}
+
+void dp_program_output_alias(const dp_program *p, uint32_t i, dp_alias *out)
+{
+    const dp_alias *alias = &p->outputs[i].alias;
+
+    memcpy(out, alias, out->size < sizeof(*alias) ? out->size : sizeof(*alias));
 }
 
 dp_ref dp_program_output(const dp_program *p, uint32_t i)

@@ -78,7 +78,7 @@ int dp_builder_output(dp_builder *b, const char *name, dp_ref r)
     const char *copy = dpi_builder_str(b, name != NULL ? name : "");
     if (copy == NULL || !DPI_GROW(b, outputs, 1))
         return DP_ERESOURCE;
-    b->p.outputs[b->p.n_outputs++] = (dpi_output){copy, r};
+    b->p.outputs[b->p.n_outputs++] = (dpi_output){.name = copy, .ref = r};
     return 0;
 }
 

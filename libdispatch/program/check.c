@@ -38,17 +38,17 @@ static int fail_returns(dp_builder *b, const dp_step *s, const char *what, size_
                             (long long)s->n_rets, what, has);
 }
 
-/* Find `op` in the program's ops, or add it with `schema`.  Returns its index or an error code. */
-static int64_t op_find(dp_builder *b, const dp_op *op, dp_schema *schema)
+/* Find the operator of `e` in the program's ops, or add it.  Returns its index or an error code. */
+static int64_t op_find(dp_builder *b, const dpi_entry *e)
 {
     for (uint32_t i = b->p.n_ops; i-- > 0;)
-        if (b->p.ops[i].op == op)
+        if (b->p.ops[i].op == e->op)
             return i;
     if (!DPI_GROW(b, ops, 1))
         return DP_ERESOURCE;
-    b->p.ops[b->p.n_ops] =
-        (dpi_op_use){op, strcmp(op->name, "aten::conj") == 0 || strcmp(op->name, "aten::real") == 0,
-                     dpi_schema_ref(schema)};
+    b->p.ops[b->p.n_ops] = (dpi_op_use){
+        e->op, strcmp(e->op->name, "aten::conj") == 0 || strcmp(e->op->name, "aten::real") == 0,
+        dpi_schema_ref(e->schema), e->written};
     return b->p.n_ops++;
 }
 
@@ -89,15 +89,6 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
     return 0;
 }
 
-/* Mark the input that viewed_input() finds for r as written. */
-static void note_written(dp_builder *b, dp_ref r)
-{
-    uint32_t input = dpi_builder_viewed_input(b, r);
-
-    if (input > 0)
-        b->p.values[input - 1].written = true;
-}
-
 /* The set of tags that a return may have.  A list of optionals may come as any kind of list. */
 static uint32_t return_tags(const dpi_argument *ret)
 {
@@ -131,27 +122,26 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
     int rc = bound_refs(b, s, bound, schema, refs);
     if (rc == 0)
         rc = dpi_reserve_step(b, bound->n_args, bound->n_rets, 0, 1);
-    int64_t op = rc == 0 ? op_find(b, bound->op, kinds->schema) : rc;
+    const dpi_entry *e = dpi_ctx_snapshot(b->ctx)->entries[bound->op->id];
+    int64_t op = rc == 0 ? op_find(b, e) : rc;
     if (op < 0)
         return (int)op;
     dpi_step *step = dpi_add_step(b, DP_STEP_CALL, (uint32_t)op, s);
     step->late = kinds->late;
-    set_flags(b, step, flags_of(dpi_ctx_snapshot(b->ctx)->entries[bound->op->id]));
+    set_flags(b, step, flags_of(e));
     step->names_written = bound->ret_written != 0;
-    for (uint32_t i = 0; i < bound->n_args; i++) {
+    for (uint32_t i = 0; i < bound->n_args; i++)
         dpi_add_link(b, step, refs[i]);
-        if (bound->written >> i & 1)
-            note_written(b, refs[i]);
-    }
     for (uint32_t i = 0; i < bound->n_rets; i++) {
         int viewed = schema->ret_view[i];
-        dpi_add_value(
-            b, step,
-            (dpi_value_info){
-                .tags = return_tags(&schema->rets[i]),
-                .enum_kind = bound->ret_names[i],
-                .from_constant = viewed >= 0 && dpi_builder_from_constant(b, refs[viewed]),
-                .viewed_input = viewed >= 0 ? dpi_builder_viewed_input(b, refs[viewed]) : 0});
+        bool same = schema->ret_alias[i] >= 0;
+        dpi_add_value(b, step,
+                      (dpi_value_info){.tags = return_tags(&schema->rets[i]),
+                                       .enum_kind = bound->ret_names[i],
+                                       .from_constant = viewed >= 0 &&
+                                                        dpi_builder_from_constant(b, refs[viewed]),
+                                       .share = viewed >= 0 ? dpi_share_view(b, refs[viewed], same)
+                                                            : (dpi_share){DPI_OWN, 0}});
     }
     return 0;
 }
@@ -211,7 +201,7 @@ static int add_bind(dp_builder *b, const dp_step *s)
     for (size_t i = 0; i < n; i++)
         dpi_add_link(b, step, i < s->n_args ? s->args[i] : s->kwargs[i - s->n_args].value);
     for (size_t i = 0; i < n_rets; i++)
-        dpi_add_value(b, step, (dpi_value_info){.tags = DPI_TAGS_ANY});
+        dpi_add_value(b, step, (dpi_value_info){.tags = DPI_TAGS_ANY, .share = {DPI_UNKNOWN, 0}});
     return 0;
 }
 
@@ -317,11 +307,10 @@ static int check_list(dp_builder *b, const dp_step *s)
     if (s->n_args == 0)
         return dpi_builder_fail(b, DP_EVALUE, "a list of nothing is a constant, not a step");
     list.tags = list_tags(b, s->args, s->n_args);
+    list.share = dpi_share_any(b, s->args, s->n_args, false);
     dpi_step *step = dpi_add_step(b, DP_STEP_LIST, 0, s);
     for (size_t i = 0; i < s->n_args; i++) {
         list.from_constant |= dpi_builder_from_constant(b, s->args[i]);
-        list.viewed_input =
-            list.viewed_input != 0 ? list.viewed_input : dpi_builder_viewed_input(b, s->args[i]);
         dpi_add_link(b, step, s->args[i]);
     }
     dpi_add_value(b, step, list);
@@ -358,7 +347,7 @@ static int check_item(dp_builder *b, const dp_step *s)
     dpi_add_value(b, step,
                   (dpi_value_info){.tags = item_tags(tags),
                                    .from_constant = dpi_builder_from_constant(b, s->args[0]),
-                                   .viewed_input = dpi_builder_viewed_input(b, s->args[0])});
+                                   .share = dpi_share_view(b, s->args[0], false)});
     return 0;
 }
 
@@ -382,12 +371,10 @@ static int check_input(dp_builder *b, const dp_program *sub, uint32_t i, dp_ref 
 
     if (schema != NULL && dpi_fit(b->ctx, schema, 1, &v) < 0)
         return b->ctx->error.code == DP_ETYPE ? fail_input(b, sub, i) : b->ctx->error.code;
-    if (sub->values[i].written && dpi_builder_from_constant(b, r))
+    if ((sub->values[i].written & DPI_WRITTEN) && dpi_builder_from_constant(b, r))
         return dpi_builder_fail(b, DP_EVALUE,
                                 "the program writes to its input '%.64s', which is a constant",
                                 dp_program_input_name(sub, i));
-    if (sub->values[i].written)
-        note_written(b, r);
     return 0;
 }
 
@@ -424,17 +411,21 @@ static int sub_inputs(dp_builder *b, const dp_step *s, dp_ref *out)
  * the program being built that is an input of `sub`. */
 static void sub_outputs(dp_builder *b, const dp_program *sub, const dp_ref *inputs, dpi_step *step)
 {
+    bool any_constant = false;
+
+    for (uint32_t i = 0; i < sub->n_inputs; i++)
+        any_constant |= dpi_builder_from_constant(b, inputs[i]);
     for (uint32_t i = 0; i < sub->n_outputs; i++) {
         dp_ref r = sub->outputs[i].ref;
         dpi_value_info v = {0};
         if (DPI_REF_KIND(r) == DPI_REF_VALUE) {
             const dpi_value_info *from = &sub->values[DPI_REF_INDEX(r)];
-            uint32_t input = r < sub->n_inputs ? r + 1 : from->viewed_input;
+            const dp_alias *a = &sub->outputs[i].alias;
             v = (dpi_value_info){.tags = from->tags, .enum_kind = from->enum_kind};
-            if (input > 0) {
-                v.from_constant = dpi_builder_from_constant(b, inputs[input - 1]);
-                v.viewed_input = dpi_builder_viewed_input(b, inputs[input - 1]);
-            }
+            v.share = dpi_share_of_output(b, sub, i, inputs, step->ret);
+            v.from_constant = a->kind == DP_ALIAS_INPUT
+                                  ? dpi_builder_from_constant(b, inputs[a->index])
+                                  : any_constant && v.share.how == DPI_SEVERAL;
         } else {
             v.tags = 1u << sub->constants[DPI_REF_INDEX(r)].tag;
         }

@@ -43,11 +43,9 @@ int dpi_check_select(dp_builder *b, const dp_step *s)
                                 "given",
                                 s->n_args + s->n_kwargs);
     dpi_value_info v = {.tags = dpi_builder_tags(b, s->args[1]) | dpi_builder_tags(b, s->args[2])};
-    for (int k = 1; k < 3; k++) {
+    for (int k = 1; k < 3; k++)
         v.from_constant |= dpi_builder_from_constant(b, s->args[k]);
-        v.viewed_input =
-            v.viewed_input != 0 ? v.viewed_input : dpi_builder_viewed_input(b, s->args[k]);
-    }
+    v.share = dpi_share_any(b, s->args + 1, 2, true);
     return dpi_builder_push(b, s, DP_STEP_SELECT, 0, &v);
 }
 

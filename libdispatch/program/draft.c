@@ -374,16 +374,6 @@ bool dpi_builder_from_constant(const dp_builder *b, dp_ref r)
     return tag == DP_TAG_TENSOR || tag == DP_TAG_TENSORS || tag == DP_TAG_LIST;
 }
 
-/* 1 + index of the input that r is, is a view of, or contains as a list; 0: no such input. */
-uint32_t dpi_builder_viewed_input(const dp_builder *b, dp_ref r)
-{
-    uint32_t i = DPI_REF_INDEX(r);
-
-    if (DPI_REF_KIND(r) != DPI_REF_VALUE)
-        return 0;
-    return i < b->p.n_inputs ? i + 1 : b->p.values[i].viewed_input;
-}
-
 int dpi_builder_push(dp_builder *b, const dp_step *s, uint32_t kind, uint32_t operand,
                      const dpi_value_info *ret)
 {

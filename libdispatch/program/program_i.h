@@ -47,14 +47,31 @@ typedef struct dpi_step {
     uint64_t late; /* CALL: bit i: argument i is converted to its schema type at run time */
 } dpi_step;
 
+/* The memory of a value (alias.c). */
+typedef struct dpi_share {
+    enum {
+        DPI_OWN,     /* no other value's */
+        DPI_SAME,    /* the value is the same tensor as `base` */
+        DPI_VIEW_OF, /* the value is a view of `base`, or a list of views of it */
+        DPI_SEVERAL, /* that of one or more of several values */
+        DPI_UNKNOWN  /* made by a step whose operator is not known yet */
+    } how;
+    dp_ref base; /* a value with memory of its own, or a constant */
+} dpi_share;
+
+enum { /* dpi_value_info.written */
+       DPI_WRITTEN = 1,
+       /* a step may write whose operator is not known yet, or whose schema does not say so */
+       DPI_PERHAPS_WRITTEN = 2
+};
+
 typedef struct dpi_value_info {
     const char *name;   /* NULL: no name */
     uint32_t tags;      /* bit t: the value may have tag t (DP_TAG_*) */
     uint8_t enum_kind;  /* DPI_TYPE_DEVICE, ...: an output is given as a name; 0: as a number */
-    bool written;       /* of an input: a step writes to the input or to a view of it */
+    uint8_t written;    /* DPI_WRITTEN, ...: a step writes to the value or to a view of it */
     bool from_constant; /* the value is a view of a constant, or a list that contains one */
-    /* 1 + index of the input that the value is, views or contains; 0: no input */
-    uint32_t viewed_input;
+    dpi_share share;
     uint64_t need; /* as dpi_step.need, for the value (lay.c) */
 } dpi_value_info;
 
@@ -72,6 +89,7 @@ typedef struct dpi_op_use {
     const dp_op *op;
     bool keeps_real;   /* returns its argument if that is real: aten::conj, aten::real */
     dp_schema *schema; /* counted; the schema that the steps were checked against */
+    uint64_t written;  /* bit i: kernels may write argument i, by the schema or by a tag */
 } dpi_op_use;
 
 /* The name and the keywords of a CALL that is bound at run time. */
@@ -83,6 +101,7 @@ typedef struct dpi_bind {
 typedef struct dpi_output {
     const char *name;
     dp_ref ref;
+    dp_alias alias;
 } dpi_output;
 
 /* A finished program is one allocation: this struct, then the arrays that it points to. */
@@ -202,7 +221,7 @@ int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame
                      uint64_t expanded);
 /* Reserve memory for a step with `n` origins in its list.  DP_ERESOURCE. */
 int dpi_reserve_origins(dp_builder *b, size_t n);
-/* Add what dpi_reserve_step() and dpi_reserve_origins() reserved: the step, then its arguments, then
+/* Add what dpi_reserve_step() and dpi_reserve_origins() reserved: the step, then its arguments and
  * its returns. */
 dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s);
 void dpi_add_link(dp_builder *b, dpi_step *step, dp_ref r);
@@ -210,12 +229,25 @@ void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v);
 /* Reserve and add step `s` of `kind` with one return.  DP_EVALUE, DP_ERESOURCE. */
 int dpi_builder_push(dp_builder *b, const dp_step *s, uint32_t kind, uint32_t operand,
                      const dpi_value_info *ret);
-bool dpi_builder_from_constant(const dp_builder *b, dp_ref r);    /* as dpi_value_info */
-uint32_t dpi_builder_viewed_input(const dp_builder *b, dp_ref r); /* as dpi_value_info */
+bool dpi_builder_from_constant(const dp_builder *b, dp_ref r); /* as dpi_value_info */
 /* SCALAR and SELECT steps, and the condition of any step (choose.c). */
 int dpi_check_scalar(dp_builder *b, const dp_step *s);
 int dpi_check_select(dp_builder *b, const dp_step *s);
 int dpi_check_when(dp_builder *b, const dp_step *s);
+
+/* -- shared memory (alias.c) -- */
+
+/* The memory of a value that is a view of `r`, or is `r` itself (`same`). */
+dpi_share dpi_share_view(const dp_builder *b, dp_ref r, bool same);
+/* The memory of a value that is one of `refs` (`same`), or that contains them. */
+dpi_share dpi_share_any(const dp_builder *b, const dp_ref *refs, size_t n, bool same);
+/* The memory of return i of a step that runs `sub`; `first` is the step's first return. */
+dpi_share dpi_share_of_output(const dp_builder *b, const dp_program *sub, uint32_t i,
+                              const dp_ref *inputs, dp_ref first);
+/* Set dpi_output.alias of every output.  DP_ERESOURCE. */
+int dpi_alias_outputs(dp_builder *b);
+/* Set dpi_value_info.written of every value. */
+void dpi_find_written(dp_program *p);
 
 /* Check `mode` and find or add it in the program's modes (mode.c).  Returns dpi_step.mode, or an
  * error code. */

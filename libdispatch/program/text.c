@@ -207,6 +207,25 @@ static const char *finish(dpi_text *t, dp_arena *a)
     return text;
 }
 
+/* Add a line about the memory of output i, if the output shares memory with other values. */
+static void add_alias(dpi_text *t, const dp_program *p, uint32_t i)
+{
+    dp_alias a = {.size = sizeof(a)};
+
+    dp_program_output_alias(p, i, &a);
+    if (a.kind == DP_ALIAS_NONE)
+        return;
+    dpi_text_printf(t, "  output %s ", dp_program_output_name(p, i));
+    if (a.kind == DP_ALIAS_INPUT)
+        dpi_text_printf(t, "%s input %s\n", a.same ? "is" : "is a view of",
+                        dp_program_input_name(p, a.index));
+    else if (a.kind == DP_ALIAS_OUTPUT)
+        dpi_text_printf(t, "%s output %s\n", a.same ? "is" : "shares memory with",
+                        dp_program_output_name(p, a.index));
+    else
+        dpi_text_add(t, "may share memory with several values\n");
+}
+
 const char *dp_program_text(const dp_program *p, dp_arena *a)
 {
     dpi_text t = {0};
@@ -229,6 +248,11 @@ const char *dp_program_text(const dp_program *p, dp_arena *a)
         }
     for (uint32_t i = 0; i < p->n_steps; i++)
         add_step(&t, p, i);
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (dp_program_input_written(p, i))
+            dpi_text_printf(&t, "  writes to %s\n", dp_program_input_name(p, i));
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        add_alias(&t, p, i);
     return finish(&t, a);
 }
 

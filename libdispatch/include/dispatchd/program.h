@@ -189,10 +189,28 @@ DP_API const char *dp_program_input_name(const dp_program *p, uint32_t i);
 /* "any": the input has no type */
 DP_API const char *dp_program_input_type(const dp_program *p, uint32_t i);
 DP_API int64_t dp_program_input_find(const dp_program *p, const char *name); /* -1: no such input */
-/* Return true if a step may write to input i or to a view of it. */
+/* Return true if a step may write to input i or to a view of it: after a run the input holds what
+ * the program wrote. */
 DP_API bool dp_program_input_written(const dp_program *p, uint32_t i);
 /* "" if it has no name */
 DP_API const char *dp_program_output_name(const dp_program *p, uint32_t i);
+
+enum {                  /* dp_alias.kind */
+       DP_ALIAS_NONE,   /* the output's memory is its own, as far as schemas tell */
+       DP_ALIAS_INPUT,  /* it shares memory with input `index` */
+       DP_ALIAS_OUTPUT, /* it shares memory with output `index`, whose kind is NONE */
+       DP_ALIAS_UNKNOWN /* it may share memory with several values, or with any value */
+};
+
+typedef struct dp_alias {
+    uint32_t size;
+    uint32_t kind; /* DP_ALIAS_* */
+    uint32_t index;
+    bool same; /* the output is that input or output itself; else it may be a view */
+} dp_alias;
+/* Fill in *out for output i; set out->size first.  An output that would share memory with a
+ * constant is a copy, and has DP_ALIAS_NONE. */
+DP_API void dp_program_output_alias(const dp_program *p, uint32_t i, dp_alias *out);
 
 typedef struct dp_step_info { /* pointers are borrowed from the program */
     const char *kind;         /* "CALL", "GET" ... */

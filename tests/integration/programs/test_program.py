@@ -196,7 +196,7 @@ def test_a_program_can_be_read(f):
         told = d.call("program.describe", program=p)
         equal([(s["step"], s["kind"], s["ends"]) for s in told["steps"]],
               [(0, "CALL", []), (1, "LIST", ["y"]), (1, "CALL", ["%2"])])
-        equal((told["inputs"], told["outputs"]), ([{"name": "x", "type": "Tensor"}], ["z"]))
+        equal((told["inputs"], told["outputs"]), ([{"name": "x", "type": "Tensor", "written": False}], ["z"]))
         equal(told["steps"][0]["args"][0], {"ref": "x"})
         equal(told["steps"][2]["args"][1], 0)
 
@@ -232,6 +232,32 @@ def test_a_step_says_whether_it_records_gradients(f):
                 outputs = d.call("program.run", steps=steps, outputs=["a", "b", "c"], inputs={"x": x})["outputs"]
                 equal(recorded(outputs), [on, False, third])
         raises(lambda: create(d, [dict(step("relu", ref("x")), grad_enabled=1)], "x"), "InvalidParams", "grad_enabled")
+
+
+def test_a_description_says_what_shares_memory(f):
+    with f.connect() as d:
+        p = d.call("program.create", inputs=[{"name": n, "type": "Tensor"} for n in "xyz"], constants={"k": {"data": [1, 2]}},
+                   steps=[step("view", ref("x"), [2], as_="v"), step("mul_.Tensor", ref("v"), 2, as_="w"),
+                          step("add.Tensor", ref("y"), 1, as_="a"), {"op": "aten::split.Tensor", "args": [ref("a"), 1], "as": ["s"]},
+                          step("neg", {"ref": "s", "index": 1}, as_="n"), step("t", ref("k"), as_="c")],
+                   outputs=["v", "w", "y", "s", "a", "n", "c"])["program"]
+        told = d.call("program.describe", program=p)
+        equal([i["written"] for i in told["inputs"]], [True, False, False])
+        equal(told["aliases"], [{"output": 0, "of": "input", "index": 0, "same": False},
+                                {"output": 1, "of": "input", "index": 0, "same": False},
+                                {"output": 2, "of": "input", "index": 1, "same": True},
+                                {"output": 3, "of": "output", "index": 4, "same": False}])
+        text = d.call("program.describe", program=p, format="text")["text"]
+        contains(text, "  writes to x\n")
+        contains(text, "  output y is input y\n")
+        q = d.call("program.create", inputs=[{"name": "x"}, {"name": "y"}], outputs=["z"],
+                   steps=[step("add", ref("x"), ref("y"), as_="z")])["program"]
+        equal(d.call("program.describe", program=q)["aliases"], [{"output": 0, "of": "unknown"}])
+        inputs = {n: {"tensor": d.call("tensor.create", **X)["tensor"]} for n in "xyz"}
+        outputs = d.call("program.run", program=p, inputs=inputs)["outputs"]
+        storage = lambda t: d.call("tensor.describe", tensor=t["tensor"])["storage"]
+        equal([storage(o) for o in outputs[:3]], [storage(inputs["x"])] * 2 + [storage(inputs["y"])])
+        equal({storage(o) for o in outputs[3]}, {storage(outputs[4])})
 
 
 def test_an_inline_program_is_built_once_for_its_content(f):
