@@ -332,6 +332,17 @@ static void aliases_to_json(jw *w, const dp_program *p, uint32_t n)
     jw_array_end(w);
 }
 
+static void hash_to_json(jw *w, const dp_program *p)
+{
+    uint64_t hash[2];
+    char text[33];
+
+    dp_program_hash(p, hash);
+    snprintf(text, sizeof(text), "%016llx%016llx", (unsigned long long)hash[0],
+             (unsigned long long)hash[1]);
+    member_str(w, "hash", text);
+}
+
 static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
 {
     dp_program_info info;
@@ -350,6 +361,7 @@ static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
         jw_str(w, dp_program_output_name(p, i));
     jw_array_end(w);
     aliases_to_json(w, p, info.n_outputs);
+    hash_to_json(w, p);
     member_int(w, "depth", info.depth);
     member_int(w, "expanded", (int64_t)info.expanded);
     member_int(w, "bytes", (int64_t)info.bytes);

@@ -350,6 +350,15 @@ int dpi_thread_pool_stop_code(void);
  * inherits the mask.  `*before` gets the previous mask. */
 void dpi_signals_block(sigset_t *before);
 uint64_t dpi_hash(const char *s, size_t n);
+/* SipHash-2-4 with 128 bits of output.  The result is the same on every machine; nobody who does
+ * not know the key can choose two inputs with one result. */
+typedef struct dpi_siphash {
+    uint64_t v[4], word; /* word: the last n % 8 bytes */
+    size_t n;            /* bytes so far */
+} dpi_siphash;
+void dpi_siphash_begin(dpi_siphash *h, uint64_t key0, uint64_t key1);
+void dpi_siphash_add(dpi_siphash *h, const void *p, size_t n);
+void dpi_siphash_end(dpi_siphash *h, uint64_t out[2]);
 /* Write the names of `names` that are nearest to `name` by edit distance, at most `max` of them, as
  * "'a', 'b'" into `buf`. */
 void dpi_nearest(const char *name, const char *const *names, size_t n, size_t max, char *buf,

@@ -149,7 +149,7 @@ static void write_through_call(dp_program *p, const dpi_step *s)
             write_to(p, args[i], use->schema->written >> i & 1 ? DPI_WRITTEN : DPI_PERHAPS_WRITTEN);
 }
 
-/* The same for a step that runs a program. */
+/* Mark likewise for a step that runs a program. */
 static void write_through_sub(dp_program *p, const dpi_step *s)
 {
     const dp_program *sub = p->subs[s->operand];

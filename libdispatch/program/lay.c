@@ -248,6 +248,8 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
     add_needs(&b->p);
     if (rc == 0)
         rc = dpi_alias_outputs(b);
+    if (rc == 0)
+        rc = dpi_program_hash(b);
     dpi_find_written(&b->p);
     if (rc == 0)
         rc = sort_inputs(b);

@@ -113,6 +113,7 @@ struct dp_program {
     uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
     uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
     uint64_t expanded;     /* steps of a run, those of subs counted each time they run */
+    uint64_t hash[2];      /* dp_program_hash() */
     size_t bytes;          /* size of this allocation */
     size_t constant_bytes; /* bytes of the constants, tensors' storages included */
     uint64_t backends;     /* bits of pinned backends: those in constants; in a builder, all */
@@ -254,6 +255,9 @@ void dpi_find_written(dp_program *p);
 int64_t dpi_builder_mode(dp_builder *b, const dp_step_mode *mode);
 /* Enter a guard with what `mode` sets.  Returns its depth, or an error code. */
 int dpi_mode_enter(dp_ctx *ctx, const dp_step_mode *mode);
+
+/* Compute the program's content hash (hash.c).  DP_ERESOURCE. */
+int dpi_program_hash(dp_builder *b);
 
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */
 int dpi_program_lay(dp_builder *b, dp_program **out);

@@ -185,6 +185,12 @@ typedef struct dp_program_info {
     size_t constant_bytes; /* memory of its constants, their storages included */
 } dp_program_info;
 DP_API void dp_program_info_get(const dp_program *p, dp_program_info *out);
+/* Write the content hash: 128 bits that are equal for programs which do the same to their inputs.
+ * Names of values and of outputs, keyword arguments in another order, and defaults that are written
+ * do not change it.  A tensor among the constants counts by dtype, device, sizes and strides, not
+ * by its elements, which others may change.  The hash is no defence against somebody who looks for
+ * two programs with one hash. */
+DP_API void dp_program_hash(const dp_program *p, uint64_t out[2]);
 DP_API const char *dp_program_input_name(const dp_program *p, uint32_t i);
 /* "any": the input has no type */
 DP_API const char *dp_program_input_type(const dp_program *p, uint32_t i);

@@ -260,6 +260,22 @@ def test_a_description_says_what_shares_memory(f):
         equal({storage(o) for o in outputs[3]}, {storage(outputs[4])})
 
 
+def test_the_same_program_has_the_same_hash(f):
+    with f.connect() as d:
+        def hash_of(name, args, kwargs, k=(1, 2)):
+            p = d.call("program.create", inputs=[{"name": name, "type": "Tensor"}], constants={"k": {"data": list(k)}}, outputs=["out" + name],
+                       steps=[{"op": "aten::add.Tensor", "args": args, "kwargs": kwargs, "as": ["out" + name]}])["program"]
+            return d.call("program.describe", program=p)["hash"]
+        first = hash_of("x", [ref("x"), ref("k")], {})
+        equal((len(first), int(first, 16) > 0), (32, True))
+        equal(hash_of("y", [ref("y"), ref("k")], {"alpha": 1}), first)
+        equal(hash_of("y", [], {"other": ref("k"), "alpha": 1, "self": ref("y")}), first)
+        equal(hash_of("x", [ref("x"), ref("k")], {}, k=(3, 4)), first)
+        for other in ([ref("x"), ref("x")], {}), ([ref("x"), ref("k")], {"alpha": 2}), ([ref("k"), ref("x")], {}):
+            equal(hash_of("x", *other) == first, False)
+        equal(hash_of("x", [ref("x"), ref("k")], {}, k=(1, 2, 3)) == first, False)
+
+
 def test_an_inline_program_is_built_once_for_its_content(f):
     """What runs again is what was sent again: other tensors, constants, kinds or names make no mistake."""
     with f.connect() as d:

@@ -190,6 +190,20 @@ static inline dp_program *chain(const char *op, uint32_t n)
     return end(b, r);
 }
 
+static inline dp_program *read_program(const char *text)
+{
+    dp_builder *b;
+    dp_program *p = NULL;
+
+    ck_assert_int_eq(dp_builder_new(ctx, &b), 0);
+    int rc = dp_builder_text(b, text);
+    if (rc == 0)
+        rc = dp_builder_finish(b, &p);
+    ck_assert_msg(rc == 0, "%s: %s", text, dp_ctx_error(ctx)->message);
+    dp_builder_free(b);
+    return p;
+}
+
 static inline int run1(const dp_program *p, dp_value *out, dp_run *r)
 {
     static dp_value in;

@@ -11,20 +11,6 @@ static const dp_block view_blocks[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 1, "v", "", v
 
 static dp_program *inner; /* in x, y; view of x, y, a new tensor, a view of that; writes y */
 
-static dp_program *read_program(const char *text)
-{
-    dp_builder *b;
-    dp_program *p = NULL;
-
-    ck_assert_int_eq(dp_builder_new(ctx, &b), 0);
-    int rc = dp_builder_text(b, text);
-    if (rc == 0)
-        rc = dp_builder_finish(b, &p);
-    ck_assert_msg(rc == 0, "%s: %s", text, dp_ctx_error(ctx)->message);
-    dp_builder_free(b);
-    return p;
-}
-
 static void setup_views(void)
 {
     setup();

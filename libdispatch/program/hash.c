@@ -1,0 +1,306 @@
+/* hash.c -- the content hash of a program: equal for programs that do the same to their inputs.
+ *
+ * Names of values, the order of keyword arguments, and whether a default was written do not count.
+ * A step that only computes from values (LIST, ITEM, SCALAR, SELECT) counts through its own digest
+ * wherever it is used, so its place among the steps does not count either.  A tensor among the
+ * constants counts by its layout: its elements may change after the program was made. */
+#include "program_i.h"
+#include "dispatch/call/ctx.h"
+#include <endian.h>
+#include <stdlib.h>
+
+typedef struct digest {
+    uint64_t word[2];
+} digest;
+
+typedef struct hashing {
+    const dp_program *p;
+    digest *values, *constants; /* [p->n_values], [p->n_constants] */
+    bool *known;                /* [p->n_constants] */
+    dpi_siphash steps;          /* of the steps in order */
+    digest pure;                /* sum over the pure steps: one that nothing uses counts, too */
+    uint64_t n_made;            /* values that those steps returned */
+    uint64_t n_identities;      /* constants seen that have an identity: tensors, objects */
+} hashing;
+
+/* First word of what is hashed, so that different things never begin alike. */
+enum { OF_INPUT = 1, OF_RETURN, OF_CONSTANT, OF_NAME, OF_PURE, OF_STEP, OF_OUTPUTS, OF_NOTHING };
+
+static void begin(dpi_siphash *h)
+{
+    dpi_siphash_begin(h, 0x6470705f70726f67,
+                      0); /* no secret; two programs may collide on purpose */
+}
+
+static void add_int(dpi_siphash *h, uint64_t n)
+{
+    n = htole64(n);
+    dpi_siphash_add(h, &n, sizeof(n));
+}
+
+static void add_text(dpi_siphash *h, const char *s)
+{
+    size_t n = strlen(s);
+
+    add_int(h, n);
+    dpi_siphash_add(h, s, n);
+}
+
+static void add_digest(dpi_siphash *h, digest d)
+{
+    add_int(h, d.word[0]);
+    add_int(h, d.word[1]);
+}
+
+static digest end(dpi_siphash *h)
+{
+    digest d;
+
+    dpi_siphash_end(h, d.word);
+    return d;
+}
+
+/* -- constants -- */
+
+static void add_tensor(dpi_siphash *h, const dp_tensor *t)
+{
+    char name[DP_KEY_NAME_MAX];
+
+    if (t == NULL) {
+        add_int(h, OF_NOTHING);
+        return;
+    }
+    DPI_VIEW(v, t);
+    add_text(h, dp_dtype_name(v.dtype));
+    add_text(h, dp_device_name(v.device, name));
+    add_int(h, dp_tensor_keys(t).functionality);
+    add_int(h, dp_tensor_is_wrapped(t));
+    add_int(h, (uint64_t)v.ndim);
+    for (int d = 0; d < v.ndim; d++) {
+        add_int(h, (uint64_t)v.sizes[d]);
+        add_int(h, (uint64_t)v.strides[d]);
+    }
+}
+
+static void add_value(dpi_siphash *h, const dp_value *v)
+{
+    uint64_t bits;
+
+    add_int(h, v->tag);
+    switch (v->tag) {
+    case DP_TAG_NONE:
+        break;
+    case DP_TAG_TENSOR:
+        add_tensor(h, v->u.t);
+        break;
+    case DP_TAG_BOOL:
+        add_int(h, v->u.b);
+        break;
+    case DP_TAG_COMPLEX:
+        memcpy(&bits, &v->u.doubles[0], sizeof(bits));
+        add_int(h, bits);
+        memcpy(&bits, &v->u.doubles[1], sizeof(bits));
+        add_int(h, bits);
+        break;
+    case DP_TAG_STR:
+        add_int(h, v->len);
+        dpi_siphash_add(h, v->u.s, v->len);
+        break;
+    case DP_TAG_TENSORS:
+    case DP_TAG_INTS:
+    case DP_TAG_DOUBLES:
+    case DP_TAG_BOOLS:
+    case DP_TAG_LIST:
+        add_int(h, v->len);
+        for (uint32_t i = 0; i < v->len; i++) {
+            dp_value item = dp_list_item(v, i);
+            add_value(h, &item);
+        }
+        break;
+    default: /* numbers, and pointers of generators and objects */
+        memcpy(&bits, &v->u, sizeof(bits));
+        add_int(h, bits);
+    }
+}
+
+/* Does `v` contain something that is more than its value: could another constant with an equal
+ * digest be told apart? */
+static bool has_identity(const dp_value *v)
+{
+    bool found = v->tag == DP_TAG_TENSOR || v->tag == DP_TAG_TENSORS;
+
+    for (uint32_t i = 0; v->tag == DP_TAG_LIST && i < v->len && !found; i++)
+        found = has_identity(&v->u.values[i]);
+    return found;
+}
+
+static digest constant_digest(hashing *c, uint32_t i)
+{
+    const dp_value *v = &c->p->constants[i];
+    dpi_siphash h;
+
+    if (c->known[i])
+        return c->constants[i];
+    begin(&h);
+    add_int(&h, OF_CONSTANT);
+    add_value(&h, v);
+    add_int(&h, has_identity(v) ? ++c->n_identities : 0);
+    c->known[i] = true;
+    return c->constants[i] = end(&h);
+}
+
+/* -- steps -- */
+
+static digest ref_digest(hashing *c, dp_ref r)
+{
+    if (r == DPI_REF_NONE)
+        return (digest){{OF_NOTHING, 0}};
+    return DPI_REF_KIND(r) == DPI_REF_CONSTANT ? constant_digest(c, DPI_REF_INDEX(r))
+                                               : c->values[r];
+}
+
+/* The digest of an argument; a constant that is a device or a dtype counts by its name. */
+static digest arg_digest(hashing *c, uint32_t step, uint32_t i)
+{
+    char buf[DP_KEY_NAME_MAX];
+    const char *name = dp_program_argument_name(c->p, step, i, buf);
+    dpi_siphash h;
+
+    if (name == NULL)
+        return ref_digest(c, c->p->links[c->p->steps[step].args + i]);
+    begin(&h);
+    add_int(&h, OF_NAME);
+    add_text(&h, name);
+    return end(&h);
+}
+
+static void add_mode(dpi_siphash *h, const dp_step_mode *m)
+{
+    add_int(h, m != NULL ? m->sets : 0);
+    if (m == NULL)
+        return;
+    add_int(h, m->mode.no_grad);
+    add_int(h, m->mode.no_cast_cache);
+    add_int(h, m->mode.cast_backends);
+    dpi_siphash_add(h, m->mode.cast_dtype, sizeof(m->mode.cast_dtype));
+}
+
+typedef struct kwarg {
+    const char *name;
+    uint32_t i; /* index of the argument */
+} kwarg;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const kwarg *)a)->name, ((const kwarg *)b)->name);
+}
+
+/* Add the arguments of a step; those with names in the order of the names. */
+static void add_args(hashing *c, dpi_siphash *h, uint32_t step, const dp_step_info *s)
+{
+    kwarg kwargs[DP_LIMIT_ARGUMENTS];
+    uint32_t n = 0;
+
+    add_int(h, s->n_args);
+    for (uint32_t i = 0; i < s->n_args; i++)
+        if (s->kwargs != NULL && s->kwargs[i] != NULL && n < DP_LIMIT_ARGUMENTS)
+            kwargs[n++] = (kwarg){s->kwargs[i], i};
+        else
+            add_digest(h, arg_digest(c, step, i));
+    if (n > 1)
+        qsort(kwargs, n, sizeof(*kwargs), by_name);
+    for (uint32_t i = 0; i < n; i++) {
+        add_text(h, kwargs[i].name);
+        add_digest(h, arg_digest(c, step, kwargs[i].i));
+    }
+}
+
+static void add_step(hashing *c, dpi_siphash *h, uint32_t i)
+{
+    const dpi_step *step = &c->p->steps[i];
+    dp_step_info s;
+
+    dp_program_step(c->p, i, &s);
+    add_int(h, step->kind);
+    add_text(h, step->kind == DP_STEP_CALL ? c->p->ops[step->operand].schema->text : s.name);
+    add_int(h, (uint64_t)s.index);
+    add_digest(h, ref_digest(c, step->when));
+    add_args(c, h, i, &s);
+    if (s.program != NULL)
+        add_digest(h, (digest){{s.program->hash[0], s.program->hash[1]}});
+}
+
+/* Does the step only compute from its arguments, so that it may stand anywhere before its use? */
+static bool is_pure(const dpi_step *s)
+{
+    return s->kind == DP_STEP_LIST || s->kind == DP_STEP_ITEM || s->kind == DP_STEP_SCALAR ||
+           s->kind == DP_STEP_SELECT;
+}
+
+static void hash_step(hashing *c, uint32_t i)
+{
+    const dpi_step *step = &c->p->steps[i];
+    dpi_siphash h;
+
+    if (is_pure(step)) {
+        begin(&h);
+        add_int(&h, OF_PURE);
+        add_step(c, &h, i);
+        digest d = end(&h);
+        c->values[step->ret] = d;
+        c->pure.word[0] += d.word[0];
+        c->pure.word[1] += d.word[1];
+        return;
+    }
+    add_int(&c->steps, OF_STEP);
+    add_step(c, &c->steps, i);
+    add_mode(&c->steps, step->mode > 0 ? &c->p->modes[step->mode - 1] : NULL);
+    add_int(&c->steps, step->n_rets);
+    add_int(&c->steps, step->names_written);
+    for (uint32_t k = 0; k < step->n_rets; k++)
+        c->values[step->ret + k] = (digest){{OF_RETURN, c->n_made++}};
+}
+
+static void hash_program(hashing *c)
+{
+    const dp_program *p = c->p;
+
+    begin(&c->steps);
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        const dp_schema *type = p->types[p->inputs[i].type].schema;
+        add_text(&c->steps, type != NULL ? type->text : "");
+        c->values[i] = (digest){{OF_INPUT, i}};
+    }
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        hash_step(c, i);
+    add_digest(&c->steps, c->pure);
+    add_int(&c->steps, OF_OUTPUTS);
+    add_int(&c->steps, p->n_outputs);
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        add_digest(&c->steps, ref_digest(c, p->outputs[i].ref));
+}
+
+int dpi_program_hash(dp_builder *b)
+{
+    const dp_program *p = &b->p;
+    hashing c = {.p = p,
+                 .values = dp_malloc_n((size_t)p->n_values + 1, sizeof(digest)),
+                 .constants = dp_malloc_n((size_t)p->n_constants + 1, sizeof(digest)),
+                 .known = dp_calloc((size_t)p->n_constants + 1, sizeof(bool))};
+    bool made = c.values != NULL && c.constants != NULL && c.known != NULL;
+
+    if (made) {
+        hash_program(&c);
+        dpi_siphash_end(&c.steps, b->p.hash);
+    }
+    dp_free(c.values);
+    dp_free(c.constants);
+    dp_free(c.known);
+    return made ? 0 : dpi_no_memory(&b->ctx->error, "a program");
+}
+
+void dp_program_hash(const dp_program *p, uint64_t out[2])
+{
+    out[0] = p->hash[0];
+    out[1] = p->hash[1];
+}
