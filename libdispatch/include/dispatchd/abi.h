@@ -25,8 +25,8 @@ extern "C" {
 #ifndef DP_ABI_DRAFT
 #define DP_ABI_DRAFT 2
 #endif
-/* The oldest minor version of the host on which the plugin runs.  Define it only to name an older
- * one. */
+/* The oldest minor version of the host on which the plugin runs.  Define it only if that is older
+ * than DP_ABI_MINOR. */
 #ifndef DP_ABI_TARGET
 #define DP_ABI_TARGET DP_ABI_MINOR
 #endif
@@ -37,7 +37,7 @@ extern "C" {
 /* Bit of one row of the map. */
 #define DP_DTYPE_KNOWN_(id, number, dtype_name, aten, bytes, category) | 1ull << (number)
 #endif
-#define DP_ABI_MAGIC 0x31504d44u /* "DMP1"; the upper half is not zero, so other data is refused */
+#define DP_ABI_MAGIC 0x31504d44u /* "DMP1", the first member of dp_root */
 
 typedef struct dp_op dp_op; /* an operator; valid as long as the registry */
 
@@ -76,7 +76,7 @@ typedef struct dp_call {
 
 /* Boxed kernel: a function that serves any schema.  It returns 0, or a DP_E* code after describing
  * the failure in the context: dp_fail() does both, and the code that a failing dp_* function
- * returned may be returned as it is.  After a failure the host releases what is in `rets`.  The
+ * returned may be returned as it is.  After a failure the host releases the values in `rets`.  The
  * kernel must not throw or call longjmp.  It runs on any thread. */
 typedef int (*dp_boxed_fn)(dp_call *call);
 typedef void (*dp_any_fn)(void); /* an unboxed kernel, a hook or an observer */
@@ -84,9 +84,11 @@ typedef void (*dp_any_fn)(void); /* an unboxed kernel, a hook or an observer */
 /* -- the schema of an operator (dp_schema_info_get) -- */
 
 enum { /* dp_schema_info.flags */
-       /* it has a composite kernel, which calls other operators; dp_decompose() runs that */
+       /* the operator has a composite kernel, which calls other operators; dp_decompose() runs
+        * it */
        DP_OP_COMPOSITE = 1,
-       /* the composite kernel is a CompositeImplicitAutograd one: autograd sees the calls in it */
+       /* the composite kernel is registered for CompositeImplicitAutograd: autograd sees the
+        * operators that it calls */
        DP_OP_IMPLICIT = 2,
        DP_OP_VARARG = 4, /* "...": the operator takes more arguments than its schema names */
        DP_OP_VARRET = 8
@@ -99,11 +101,11 @@ enum { /* dp_schema_info.variant; these are the values of PyTorch's SchemaKind *
        DP_VARIANT_MUTABLE   /* writes other arguments */
 };
 
-/* Properties of an operator's schema.  Set `size` first.  They are valid until the call that
- * queried them ends, or, if they were queried between dp_ctx_begin() and dp_ctx_end(), until
- * dp_ctx_end(): `schema` and the results of dp_op_arg() point into the snapshot that is held until
- * then.  Bit i of a mask is argument i; arguments after the 64th are in no mask, but dp_op_arg()
- * describes them, too. */
+/* Properties of an operator's schema.  Set `size` first.  The pointers in it, and in the results of
+ * dp_op_arg(), are valid until the call that queried them ends, or, if they were queried between
+ * dp_ctx_begin() and dp_ctx_end(), until dp_ctx_end(): they point into the snapshot of the registry
+ * that is pinned until then.  Bit i of a mask is argument i; arguments after the 64th are in no
+ * mask, but dp_op_arg() describes them, too. */
 typedef struct dp_schema_info {
     uint32_t size;
     uint32_t flags; /* DP_OP_* */
@@ -146,8 +148,10 @@ typedef struct dp_arg_info {
     bool optional;      /* the argument itself may be None */
     bool optional_item; /* the innermost items may be None */
     bool kwarg_only, written, has_default;
-    bool is_argument; /* of a return: the host returns argument alias_of; no kernel gives it */
-    /* of a return: the argument that it is, or whose memory it shares; -1: none */
+    /* of a return: the host returns argument alias_of, and kernels leave the return None */
+    bool is_argument;
+    /* of a return: number of the argument that is returned, or whose memory the return shares; -1:
+     * none */
     int32_t alias_of;
     const char *name;       /* "" for an unnamed return */
     const char *type_name;  /* "Tensor", "int", "QScheme" */
@@ -212,8 +216,9 @@ typedef struct dp_item {
     const char *name;
     const char *tags; /* of a DEF item; may be NULL */
     dp_boxed_fn boxed;
-    /* NULL: there is only `boxed`.  Otherwise `boxed` calls this kernel; then the first entries of
-     * rets are the returns of `code`, without gaps for written arguments. */
+    /* NULL: there is only `boxed`.  Otherwise `boxed` unboxes the arguments and calls this kernel;
+     * it then puts the returns that `code` lists into the first elements of rets, without gaps for
+     * returns that are written arguments. */
     dp_any_fn unboxed;
     const char *code; /* letters of the C type of `unboxed`, "TTs>T"; "" if unboxed is NULL */
 } dp_item;
@@ -233,7 +238,7 @@ typedef struct dp_block {
 } dp_block;
 
 /* A hook of a plugin.  It fails as a kernel does: a DP_E* code after dp_fail().  It runs on the
- * loading thread, while no call of the plugin runs. */
+ * thread that loads or unloads the plugin, while no call of the plugin runs. */
 typedef int (*dp_hook_fn)(dp_ctx *ctx);
 
 /* One call, as an observer gets it.  Everything is borrowed until the observer returns; `args` and
@@ -270,7 +275,7 @@ typedef struct dp_observation {
  * be registered; they run in load order.
  *
  * An observer must be short, must not call operators, and may only write o->state.  An observer
- * that is loaded or unloaded during a call does not see the second half of the call, so `state`
+ * that is loaded or unloaded during a call is not called after that call's kernel, so `state`
  * should not be the only pointer to anything.  A typed call that is observed is boxed, so that the
  * observer gets its arguments; other typed calls stay unboxed. */
 typedef void (*dp_observer_fn)(dp_observation *o);
@@ -312,8 +317,9 @@ enum {
     DP_FALLBACK_FORBID  /* fail with DP_ENOTIMPL, which names the operator */
 };
 
-/* The dispatcher state of a request, apart from its included and excluded keys.  Zero is every
- * default.  Kernels read it with dp_ctx_mode() and change it with dp_guard_mode(). */
+/* The dispatcher state of a request, apart from its included and excluded keys.  A struct of zeros,
+ * except for `size`, has all defaults.  Kernels read it with dp_ctx_mode() and change it with
+ * dp_guard_mode(). */
 typedef struct dp_mode {
     uint32_t size;
     bool no_grad; /* gradients are not recorded (at::GradMode is off) */

@@ -1,5 +1,5 @@
-/* dispatchd/account.h -- an account: the number of things and the bytes that a session holds,
- * counted for each kind of holder, each with a limit.
+/* dispatchd/account.h -- an account counts what a session uses: for each holder, a kind of use such
+ * as tensors or programs, a number of things and a number of bytes, each with a limit.
  *
  *     dp_account_new(limits, &a, err);
  *     if (dp_account_charge(a, DP_HOLDER_PROGRAMS, 1, bytes, err) == 0) ...
@@ -12,11 +12,12 @@
  * The bytes are refunded when the memory is freed; memory of a device is freed when no stream uses
  * it any more.
  *
- * A storage may be used by several tensors, holders and accounts, but is charged once.  A
- * storage that a call made is charged to DP_HOLDER_INTERMEDIATES of the call's account, until a
- * holder that stands earlier in DP_HOLDER_MAP charges it (dp_account_charge_tensor()).  For
- * example: a call of session 1 leaves a tensor in a plugin; as soon as a handle of session 2
- * names that tensor, it is charged to session 2.  All functions may be called from any thread. */
+ * A storage may be used by several tensors, holders and accounts, but is charged once.  A storage
+ * that a call made is charged to DP_HOLDER_INTERMEDIATES of the call's account, until it is charged
+ * to a holder that stands earlier in DP_HOLDER_MAP (dp_account_charge_tensor()).  For example: a
+ * call of session 1 leaves a tensor in a plugin; as soon as session 2 gets a handle of that tensor
+ * (the number by which a client names it), it is charged to session 2.  All functions may be called
+ * from any thread. */
 #ifndef DISPATCHD_ACCOUNT_H
 #define DISPATCHD_ACCOUNT_H
 
@@ -30,12 +31,12 @@ extern "C" {
  * this order. */
 #define DP_HOLDER_MAP(X)                                                                           \
     X(TENSORS, tensors)             /* tensors that handles name */                                \
-    X(INTERMEDIATES, intermediates) /* results of calls without a handle; scratch; answers */      \
+    X(INTERMEDIATES, intermediates) /* results without a handle, scratch, answers */               \
     X(PROGRAMS, programs)           /* programs and their constants */                             \
     X(PROGRAM_CACHE, program_cache) /* programs cached because a request had them inline */        \
     X(GENERATORS, generators)                                                                      \
     X(OBJECTS, objects) /* objects of plugins; handles that name objects */                        \
-    X(HISTORY, history) /* nodes of the graphs that backward walks */
+    X(HISTORY, history) /* nodes of autograd graphs */
 #define DP_HOLDER_ENUM_(NAME, name) DP_HOLDER_##NAME,
 enum { DP_HOLDER_MAP(DP_HOLDER_ENUM_) DP_HOLDERS };
 #undef DP_HOLDER_ENUM_
@@ -66,12 +67,13 @@ DP_API int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t
                              dp_error *err);
 DP_API void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes);
 /* Charge the bytes of t's storage to `holder` of account `a`.  If another holder or account pays
- * for the storage, `a` takes the charge over if `holder` stands earlier in DP_HOLDER_MAP;
- * otherwise nothing changes, and this call is not remembered.  Call dp_account_refund_tensor()
- * once for each call of this function, with the same account and holder.  The payer's last
- * refund ends its charge, even if others have charged the storage, too: the bytes that operator
- * calls allocated are then charged to DP_HOLDER_INTERMEDIATES of the payer's account until they
- * are freed, and other bytes to nobody.  DP_ERESOURCE: over the holder's limit. */
+ * for the storage, `a` takes the charge over if `holder` stands earlier in DP_HOLDER_MAP; otherwise
+ * nothing changes, then or later.  Call dp_account_refund_tensor() once for each call of this
+ * function, with the same account and holder.  The charge ends when the holder and account that pay
+ * have refunded as often as they have charged, even if others have charged the storage, too: until
+ * they are freed, the bytes that operator calls allocated are then charged to
+ * DP_HOLDER_INTERMEDIATES of the same account, and other bytes to nobody.  DP_ERESOURCE: over the
+ * holder's limit. */
 DP_API int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *t, dp_error *err);
 /* Charge a storage as dp_account_charge_tensor() does, but without failing: the account may exceed
  * its limit, and later charges fail until enough is refunded.  For memory that is allocated

@@ -11,7 +11,9 @@
  * failure.  Thread: the one that uses the context; a function without a context may be called from
  * any thread. */
 
-/* Functions of rooms above dispatch, which fill in their slots of the host's table at start. */
+/* Functions that are defined above libdispatch/dispatch, such as those of libdispatch/autograd.
+ * The host's table gets them at the start of the process, since libdispatch/dispatch must not refer
+ * to them. */
 #ifndef DP_FN_ABOVE
 #define DP_FN_ABOVE DP_FN
 #endif
@@ -22,9 +24,10 @@
 DP_FN(int, dp_vfail,
       (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
 /* Allocate scratch memory of the running kernel, 64-byte aligned.  It is released when the kernel
- * returns.  Contents that the kernel's returns point to are then copied to memory of the caller,
- * and are valid as long as that; for a caller with C types they are not copied, and the memory is
- * released later.  NULL: no memory, and the error is set.  `bytes` may be 0. */
+ * returns.  Before that, the host copies the contents that the kernel's returns point to (lists,
+ * strings) to memory that is released with the caller's scratch memory.  For a caller with C types
+ * (typed.h) nothing is copied, and the kernel's memory is released later.  NULL: no memory, and the
+ * error is set.  `bytes` may be 0. */
 DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
 /* Run `fn` over [begin, end) in pieces of at least `grain`, on the calling thread and on threads of
  * the host, as many as the session may use.  Returns 0 when all pieces have run.  If the request
@@ -61,8 +64,8 @@ DP_FN(uint64_t, dp_tensor_version, (const dp_tensor *t), (t))
 /* Count a version, after code other than an operator wrote to `t`: code of an embedder or a
  * plugin's thread.  Kernels must not call it, since the host counts for them. */
 DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
-/* Tensor.is_contiguous(memory_format).  False for a channels-last format and another number of
- * dimensions than it needs. */
+/* Tensor.is_contiguous(memory_format).  False if `f` is a channels-last format and `t` does not
+ * have the number of dimensions that `f` needs. */
 DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
 DP_FN(bool, dp_tensor_is_dense, (const dp_tensor *t), (t)) /* non_overlapping_and_dense */
 DP_FN(dp_memory_format, dp_tensor_suggest_format, (const dp_tensor *t), (t))
@@ -269,9 +272,9 @@ DP_FN(int, dp_generator_u64, (dp_ctx * ctx, uint64_t *out, size_t n), (ctx, out,
  * at::uniform_real_distribution. */
 DP_FN(int, dp_generator_uniform,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
-/* Draw `n` numbers of mean 0 and standard deviation 1, as DP_FLOAT32 or DP_FLOAT64.  They are made
- * in pairs: a number that is left over is used by the next draw of this dtype, by any kernel.
- * Source: at::normal_distribution. */
+/* Draw `n` numbers of mean 0 and standard deviation 1, as DP_FLOAT32 or DP_FLOAT64.  They are
+ * computed in pairs: if `n` is odd, the second number of the last pair is the first one that the
+ * next draw of this dtype gets, by any kernel.  Source: at::normal_distribution. */
 DP_FN(int, dp_generator_normal,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
 /* For the generator that is held, of a device other than the CPU: reserve `increment` draws in each
@@ -292,13 +295,13 @@ DP_FN(int, dp_generator_philox,
 DP_FN(int, dp_thread_start,
       (dp_ctx * ctx, const char *name, dp_thread_fn fn, void *arg, uint64_t *id),
       (ctx, name, fn, arg, id))
-/* Wait until a thread ends; once for each thread.  DP_EBUSY: it still runs after timeout_ms (-1:
- * no limit), and may be joined again.  DP_ENOTFOUND: it was joined, or another thread is joining
- * it. */
+/* Wait until a thread ends, and join it.  Each thread can be joined once.  DP_EBUSY: the thread
+ * still runs after timeout_ms (-1: no limit); call this again later.  DP_ENOTFOUND: the thread was
+ * joined already, or another thread is joining it. */
 DP_FN(int, dp_thread_join, (dp_ctx * ctx, uint64_t id, int timeout_ms), (ctx, id, timeout_ms))
-/* End the current request of a thread and begin the next one, between its calls: releases the
- * memory of dp_alloc(), the error and the dispatcher state.  The context of a thread is one long
- * request otherwise.  Only for the thread itself. */
+/* End the request of the calling thread, which dp_thread_start() started, and begin another one:
+ * release the memory of dp_alloc(), and reset the error and the dispatcher state.  Without this,
+ * all calls of the thread belong to one long request.  Call it between calls of operators. */
 DP_FN(int, dp_thread_turn, (dp_ctx * ctx), (ctx))
 
 /* -- tensors without memory -- */
@@ -317,7 +320,7 @@ DP_FN(int, dp_fake, (dp_ctx * ctx, const dp_tensor *t, dp_tensor **out), (ctx, t
 
 /* Get properties of an operator's schema.  Set out->size first.  DP_ENOTFOUND: `op` has no
  * definition (any more).  DP_ERUNTIME: called outside of a call of an operator and of
- * dp_ctx_begin(), where nothing keeps the memory valid to which *out would point. */
+ * dp_ctx_begin(), where nothing would keep the pointers in *out valid. */
 DP_FN(int, dp_schema_info_get, (dp_ctx * ctx, const dp_op *op, dp_schema_info *out), (ctx, op, out))
 /* Describe argument or return `i`.  Set out->size first.  False: there is no such argument or
  * return. */
@@ -380,10 +383,10 @@ DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation)
  * changed its shape, or a storage grew, more than DP_LIMIT_RESIZES times during a call that still
  * runs. */
 
-/* Change the sizes [ndim] of `t`.  Its elements stay in the storage, in memory order; new elements
- * are undefined.  `format` DP_PRESERVE: resize_ without memory_format, which does not change a
- * tensor that has these sizes already.  No version is counted.  DP_EPLUGIN: `t` is an argument that
- * the schema does not mark as written.  Source: at::resize_. */
+/* Change the sizes of `t` to sizes [ndim].  Its elements stay in the storage, in memory order; new
+ * elements are undefined.  `format` DP_PRESERVE: resize_ without memory_format, which does not
+ * change a tensor that has these sizes already.  No version is counted.  DP_EPLUGIN: `t` is an
+ * argument that the schema does not mark as written.  Source: at::resize_. */
 DP_FN(int, dp_resize,
       (dp_ctx * ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format),
       (ctx, t, ndim, sizes, format))
@@ -677,12 +680,14 @@ DP_FN(const char *, dp_object_kind, (const dp_object *o), (o)) /* "ns.Name"; bor
 
 /* The kernel behind the keys of autograd: run the call below its key and, if an argument may have a
  * gradient, record it with the operator's formula (DP_FORMULA), so that backward can compute the
- * gradients of the arguments.  Without a formula backward fails by the operator's name.
- * DP_ERUNTIME: an in-place operation on a leaf that requires a gradient, out= arguments. */
+ * gradients of the arguments.  If there is no formula, backward fails with an error that names the
+ * operator.  DP_ERUNTIME: the operator writes in place to a leaf that requires a gradient, or to
+ * out= arguments. */
 DP_FN_ABOVE(int, dp_record, (dp_call * call), (call))
-/* Tensor.requires_grad_.  DP_ERUNTIME: t is no leaf, or of a dtype that has no gradients. */
+/* Set whether `t` requires a gradient (Tensor.requires_grad_).  DP_ERUNTIME: `on` is false and `t`
+ * is not a leaf, or `on` is true and the dtype of `t` is neither floating-point nor complex. */
 DP_FN_ABOVE(int, dp_tensor_set_requires_grad, (dp_ctx * ctx, dp_tensor *t, bool on), (ctx, t, on))
-/* Tensor.requires_grad: is t a leaf that requires a gradient, or computed from one? */
+/* Is `t` a leaf that requires a gradient, or computed from such a leaf (Tensor.requires_grad)? */
 DP_FN_ABOVE(bool, dp_tensor_requires_grad, (const dp_tensor *t), (t))
 DP_FN_ABOVE(bool, dp_tensor_is_leaf, (const dp_tensor *t), (t)) /* Tensor.is_leaf */
 

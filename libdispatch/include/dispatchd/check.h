@@ -77,7 +77,8 @@ DP_CHECK_FN int dp_check_dim(dp_ctx *ctx, const char *fn, const dp_checked *a, i
     return dp_check_dim_range(ctx, fn, a, ndim, ndim);
 }
 
-/* Check the size of dimension `dim`, which `a` must have.  Source: checkSize with a dimension. */
+/* Check that dimension `dim`, which must exist, has size `size`.  Source: checkSize with a
+ * dimension. */
 DP_CHECK_FN int dp_check_size_at(dp_ctx *ctx, const char *fn, const dp_checked *a, int dim,
                                  int64_t size)
 {

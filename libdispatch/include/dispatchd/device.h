@@ -17,13 +17,13 @@ extern "C" {
 
 typedef struct dp_ctx dp_ctx; /* context of one request; used by one thread at a time */
 
-/* The host's names for the handles that a backend made; reference-counted (dp_stream_ref,
- * dp_event_ref). */
+/* A stream and an event as the host knows them: each contains the handle that the backend made.
+ * Both are reference-counted (dp_stream_ref, dp_event_ref). */
 typedef struct dp_stream dp_stream;
 typedef struct dp_event dp_event;
 
-/* Direction of a copy.  DP_BETWEEN_DEVICES: from one device of the backend to another device of
- * it. */
+/* Direction of a copy.  DP_BETWEEN_DEVICES: from one device of the backend to another of its
+ * devices. */
 enum { DP_HOST_TO_DEVICE, DP_DEVICE_TO_HOST, DP_ON_DEVICE, DP_BETWEEN_DEVICES };
 
 /* A copy of `rows` rows of `bytes` bytes each.  The rows begin dst_pitch and src_pitch bytes apart;
@@ -46,7 +46,7 @@ enum { /* dp_stream_options.flags */
        DP_STREAM_NON_BLOCKING = 1
 };
 
-/* Properties of a new stream.  Zero is every default. */
+/* Properties of a new stream.  A struct of zeros, except for `size`, has all defaults. */
 typedef struct dp_stream_options {
     uint32_t size;
     uint32_t flags;   /* DP_STREAM_* */
@@ -83,11 +83,11 @@ enum { /* dp_device_ops.flags */
 };
 
 /* Memory, streams and events of a backend whose memory is not host memory.  `index` is the number
- * of a device of the backend.  Only `allocate`, `release` and `copy` are required.  Of each of
- * these groups a record has all functions or none: streams (stream_new to stream_synchronize),
- * events (event_new to event_synchronize), `pin` and `unpin`, hand_over to hand_back, export_block
- * to import_end.  The host calls the functions on any thread, several at once, and holds no lock
- * meanwhile.
+ * of a device of the backend.  Only `allocate`, `release` and `copy` are required.  Each of the
+ * following groups must be set completely or not at all: streams (stream_new to
+ * stream_synchronize), events (event_new to event_synchronize), `pin` and `unpin`, hand_over to
+ * hand_back, export_block to import_end.  The host calls the functions on any thread, several at
+ * once, and holds no lock meanwhile.
  *
  * Failure: a function with a parameter `err` returns 0, or a DP_E* code after describing the
  * failure in *err with dp_error_set(), which returns the code.  `err` is never NULL, and the host
@@ -114,12 +114,12 @@ typedef struct dp_device_ops {
      * block first.  DP_ERESOURCE: out of memory; the host then releases blocks for which it still
      * waited for streams, calls `trim`, and tries once more.  cudaMalloc, cudaMallocAsync */
     int (*allocate)(int index, size_t bytes, void *stream, void **out, dp_error *err);
-    /* Release a block.  No operation of a stream uses it any more, as far as dp_record_stream()
-     * recorded; with DP_DEVICE_STREAM_ORDERED, operations of `stream`, the one that `allocate` got,
-     * may still use it.  cudaFree, cudaFreeAsync */
+    /* Release a block.  The streams that dp_record_stream() recorded no longer use the block; with
+     * DP_DEVICE_STREAM_ORDERED, operations of `stream`, the one that `allocate` got, may still use
+     * it.  cudaFree, cudaFreeAsync */
     void (*release)(int index, void *p, size_t bytes, void *stream);
-    /* Copy after everything that the device was given before has ended, and return when the copy is
-     * done.  cudaMemcpy */
+    /* Wait until all earlier work of the device has ended, copy, and return when the copy is done.
+     * cudaMemcpy */
     int (*copy)(int index, void *dst, const void *src, size_t bytes, int direction, dp_error *err);
     /* Default: DP_ENOTIMPL, which means that the numbers are unknown.  cudaMemGetInfo */
     int (*memory_info)(int index, size_t *free_bytes, size_t *total_bytes, dp_error *err);
@@ -132,7 +132,7 @@ typedef struct dp_device_ops {
      * cudaStreamCreateWithPriority */
     int (*stream_new)(dp_ctx *ctx, int index, const dp_stream_options *options, void **out,
                       dp_error *err);
-    void (*stream_free)(int index, void *stream); /* its operations still run to their end */
+    void (*stream_free)(int index, void *stream); /* operations that were started still run */
     int (*stream_query)(int index, void *stream, bool *done, dp_error *err); /* does not wait */
     int (*stream_synchronize)(int index, void *stream, dp_error *err);
     /* Start a copy and return; memory on the host side is pinned.  Default: wait for the stream,

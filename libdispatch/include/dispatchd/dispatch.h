@@ -9,8 +9,10 @@
  *
  * A registry is a set of operators and plugins.  Any thread may query it and call its operators,
  * also while plugins are loaded and unloaded.  Functions that change the registry take its only
- * lock.  Queries and calls take no lock: they use the immutable snapshot that was the newest when
- * the outermost call began. */
+ * lock, and publish a snapshot: an immutable copy of the registry's contents.  Queries and calls
+ * take no lock: they use the snapshot that was the newest when the outermost call began.  Each load
+ * and each reload of a plugin makes a generation: one mapped copy of the plugin's file, with a
+ * number. */
 #ifndef DISPATCHD_DISPATCH_H
 #define DISPATCHD_DISPATCH_H
 
@@ -39,20 +41,20 @@ extern "C" {
 #define DP_API __attribute__((visibility("default")))
 #endif
 
-/* Limits: X(NAME, name, value).  There is one for everything that a client or a plugin can make
- * grow. */
+/* Limits: X(NAME, name, value).  Everything that a client or a plugin can make larger has a
+ * limit. */
 #define DP_LIMIT_MAP(X)                                                                            \
     X(CALL_DEPTH, call_depth, 128)             /* calls inside calls on one thread */              \
     X(OPERATORS, operators, 65535)             /* operator names that a registry ever had */       \
     X(KERNELS_PER_OP, kernels_per_op, 1000)    /* registered for one operator and one key */       \
-    X(ARGUMENTS, arguments, 64)                /* of one schema; its returns, too */               \
+    X(ARGUMENTS, arguments, 64)                /* of one schema; also its returns */               \
     X(SCHEMA_BYTES, schema_bytes, 16384)       /* text of one schema */                            \
     X(TYPE_DEPTH, type_depth, 16)              /* nesting of one type in a schema */               \
     X(NAME_BYTES, name_bytes, 127)             /* operator, plugin, backend names */               \
-    X(PLUGINS, plugins, 1024)                  /* loaded at once */                                \
+    X(PLUGINS, plugins, 1024)                  /* plugins loaded at once */                        \
     X(PLUGIN_FILE, plugin_file, 256 << 20)     /* bytes of a plugin's file */                      \
     X(DRAINING, draining, 64)                  /* unloaded generations that still run */           \
-    X(GUARDS, guards, 256)                     /* open at once in one request */                   \
+    X(GUARDS, guards, 256)                     /* entered at once in one request */                \
     X(TRACE, trace, 4096)                      /* steps of one trace */                            \
     X(THREADS, threads, 1024)                  /* threads that call at once */                     \
     X(OBSERVERS, observers, 16)                /* of all plugins together */                       \
@@ -63,7 +65,7 @@ extern "C" {
     X(NOTES, notes, 16)                        /* of one plugin (dp_note) */                       \
     X(NOTE_BYTES, note_bytes, 255)             /* of one note; longer ones are cut */              \
     X(WRAPPER_DEPTH, wrapper_depth, 64)        /* nesting of wrapper tensors */                    \
-    X(WRAPPER_PARTS, wrapper_parts, 256)       /* of one wrapper: tensors, and integers */         \
+    X(WRAPPER_PARTS, wrapper_parts, 256)       /* tensors (ints, doubles) of a wrapper */          \
     X(ATTACHED, attached, 16)                  /* values attached to one tensor */                 \
     X(ATTACHED_BYTES, attached_bytes, 1 << 20) /* of one attached value */                         \
     X(KINDS, kinds, 8)                         /* kinds of wrapper tensors */                      \
@@ -76,8 +78,8 @@ extern "C" {
 enum { DP_LIMIT_MAP(DP_LIMIT_VALUE_) };
 #undef DP_LIMIT_VALUE_
 /* Limit of the bytes of one storage, and of the elements from its start to the last element of a
- * tensor.  Twice that many elements of the largest dtype have a size in bytes that fits in int64,
- * so that the address one step after the last element cannot wrap. */
+ * tensor.  That many elements of the largest dtype (16 bytes) have 2^62 bytes, so far below the
+ * largest int64 that the address one step after the last element cannot wrap. */
 #define DP_LIMIT_STORAGE_BYTES ((int64_t)1 << 58)
 
 /* -- the functions that plugins have, too (api.h): tensors, calls, guards -- */
@@ -88,8 +90,9 @@ enum { DP_LIMIT_MAP(DP_LIMIT_VALUE_) };
 
 /* -- reference counting as inline functions --
  *
- * A call of a function in the library would cost half as much as a dispatch.  Plugins call the
- * host, since they are not built together with the library. */
+ * A call of a function in the library would cost half as much as a dispatch.  Plugins do call the
+ * library's functions, since they are not built together with it and must not know the layout of a
+ * tensor. */
 
 typedef struct dp_tensor_head { /* start of a tensor in this release; not part of the plugin ABI */
     dp_keyset keys;
@@ -148,18 +151,18 @@ DP_API void dp_free(void *p);
 /* Make the n-th allocation from now on, by any thread, fail once (1: the next allocation).  0:
  * cancel this. */
 DP_API void dp_fault_arm(uint64_t n);
-DP_API bool dp_fault_hit(void); /* has the allocation failed since dp_fault_arm()? */
+DP_API bool dp_fault_hit(void); /* has that allocation failed? */
 
 /* Return cached memory to the system, the largest pieces first, until at most `keep` bytes are
  * cached.  The host caches freed memory of tensors, up to DP_LIMIT_WARM_BYTES, for new tensors.
- * For times when no new tensors are expected soon. */
+ * Call this when no new tensors are expected soon. */
 DP_API void dp_memory_trim(size_t keep);
 
 /* An arena: allocations that are freed together.  Used by one thread at a time. */
 typedef struct dp_arena dp_arena;
 DP_API dp_arena *dp_arena_new(void);         /* NULL: no memory */
 DP_API dp_arena *dp_arena_free(dp_arena *a); /* NULL is allowed; returns NULL */
-/* keeps one block for the next allocations */
+/* Free the allocations; one block of memory stays cached in the arena. */
 DP_API void dp_arena_reset(dp_arena *a);
 DP_API void *dp_arena_alloc(dp_arena *a, size_t bytes); /* 16-byte aligned; NULL: no memory */
 /* Describe why an allocation of `bytes` for `what` failed: the limit of the account that pays for
@@ -204,8 +207,7 @@ DP_API void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, s
  * kind has this key. */
 DP_API const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1]);
 DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
-/* Find a key by name, and fail for an unknown name.  DP_ENOTFOUND: the message gives similar
- * names. */
+/* Find a key by name.  DP_ENOTFOUND: the name is unknown; the message gives similar names. */
 DP_API int dp_key_lookup(const char *name, dp_key *out, dp_error *err);
 /* Write at most `cap` runtime keys of a set into `out`, highest priority first.  Returns the number
  * of keys in the set. */
@@ -234,7 +236,7 @@ typedef struct dp_backend_info {
     int bit;
     bool named;
     const char *owner; /* plugin of a named backend */
-    uint64_t storages; /* number of storages on it that live */
+    uint64_t storages; /* number of existing storages on the backend */
 } dp_backend_info;
 /* List the existing backends, lowest bit first; *out is allocated in arena `a`.  Returns their
  * number; 0: out of memory.  Any thread. */
@@ -269,8 +271,8 @@ DP_API int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_ele
 DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t *strides,
                           void *data, size_t bytes, void (*release)(void *arg), void *arg,
                           dp_tensor **out, dp_error *err);
-/* Make a second tensor that stands for `t`, as for a saved tensor: it shares the storage, geometry,
- * version counter and dp_tensor_id() of `t`. */
+/* Make a second tensor with the storage, geometry, version counter and dp_tensor_id() of `t`, for
+ * example to save `t` for backward. */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
 /* Has the tensor sizes and a dtype, but no data?  True on device meta and for fakes. */
 DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);
@@ -293,9 +295,10 @@ DP_API void dp_on_aside(void (*fn)(void *arg), void *arg);
 
 /* Set a function that is called after the host restored process state that a plugin must not change
  * (docs/plugins.md).  For kernels, observers and device functions it is called once for each
- * generation of a plugin and each kind of code; for loads, hooks and unloads each time.  The
- * warning about a kernel is also among the warnings of its context.  `fn` runs on the thread that
- * ran the plugin's code, must be short and must not load a plugin.  NULL: no function. */
+ * generation of a plugin and each kind of code; for loads, hooks and unloads each time.  A warning
+ * about a kernel is also added to the warnings of the context that ran the kernel.  `fn` runs on
+ * the thread that ran the plugin's code, must be short and must not load a plugin.  NULL: no
+ * function. */
 DP_API void dp_on_warning(void (*fn)(const char *text, void *arg), void *arg);
 
 typedef struct dp_tensor_stats {
@@ -329,8 +332,8 @@ typedef struct dp_streams dp_streams;
 DP_API int dp_streams_new(dp_streams **out, dp_error *err);
 DP_API dp_streams *dp_streams_free(dp_streams *all); /* NULL is allowed; returns NULL */
 
-/* Default generators, one for each device, made when first used.  All have the same seed, which is
- * random until it is set. */
+/* Default generators, one for each device, each made at its first use.  All have the same seed,
+ * which is random until dp_generators_seed() sets it. */
 typedef struct dp_generators dp_generators;
 DP_API int dp_generators_new(dp_generators **out, dp_error *err);
 DP_API dp_generators *dp_generators_free(dp_generators *all); /* NULL is allowed; returns NULL */
@@ -339,19 +342,20 @@ DP_API int dp_generators_get(dp_generators *all, dp_device device, dp_generator 
 DP_API void dp_generators_seed(dp_generators *all, uint64_t seed); /* torch.manual_seed */
 /* Get the seed; false: the seed was not set. */
 DP_API bool dp_generators_initial_seed(dp_generators *all, uint64_t *seed);
-DP_API bool dp_generators_busy(dp_generators *all); /* true: a kernel holds one of them now */
+DP_API bool dp_generators_busy(dp_generators *all); /* true: a kernel uses one of them now */
 
 /* -- objects of plugins: functions that api.h does not have -- */
 
 DP_API int dp_object_check(dp_object *o, dp_error *err); /* DP_ERUNTIME: the object has ended */
-/* plugin that made it; borrowed from `o` */
+/* name of the plugin whose kernel made `o`; borrowed from `o` */
 DP_API const char *dp_object_plugin(const dp_object *o);
-DP_API size_t dp_object_bytes(const dp_object *o); /* size of its data */
-/* objects in the process, ended ones included */
+DP_API size_t dp_object_bytes(const dp_object *o); /* bytes of the data of `o` */
+/* Return the number of objects in the process, with those whose plugin was unloaded. */
 DP_API uint64_t dp_objects_count(void);
 
-/* Start the threads behind dp_parallel_for(), in addition to the calling thread.  Call it at most
- * once, before the first use.  0: dp_parallel_for() runs everything on the calling thread. */
+/* Start `threads` threads, on which dp_parallel_for() runs work in addition to the calling thread.
+ * Call it at most once, before the first use.  0: dp_parallel_for() runs everything on the calling
+ * thread. */
 DP_API int dp_thread_pool_start(int threads, dp_error *err);
 DP_API void dp_thread_pool_stop(void);
 
@@ -371,9 +375,10 @@ typedef struct dp_provenance {
     uint32_t line;
 } dp_provenance;
 
-/* Attach records that do not come from a file, as dp_plugin_load() does after dlopen: for embedders
- * and tests.  Either all records are attached, in one snapshot, or none.  The blocks and everything
- * they point to must outlive the unit. */
+/* A unit is a set of records that are attached to a registry, and detached from it, together.
+ * dp_registry_attach() is for embedders and tests whose records do not come from a file;
+ * dp_plugin_load() does the same with the records of a file.  Either all records are attached, in
+ * one snapshot, or none.  The blocks and everything they point to must outlive the unit. */
 typedef struct dp_unit dp_unit;
 DP_API int dp_registry_attach(dp_registry *reg, const char *name, const char *version,
                               const dp_block *blocks, size_t n, dp_unit **out, dp_error *err);
@@ -389,10 +394,12 @@ typedef struct dp_load_options {
     bool reject_override;
     /* directories, separated by ':', for a plugin name without a directory */
     const char *search_path;
-    /* directory of the private copies; NULL: a directory in the temporary directory */
+    /* directory in which the host makes a private copy of each file before mapping it; NULL: a
+     * directory in the temporary directory */
     const char *cache_dir;
-    /* Load and unload the private copy in another process by dp_plugin_try(), since this may kill
-     * the process.  If it fails, the file is not mapped in this process.  NULL: no trial. */
+    /* A function that starts another process, in which dp_plugin_try() loads and unloads the file
+     * `copy`, since this may kill the process.  If the function fails, the file is not mapped in
+     * this process.  NULL: the file is not tried. */
     int (*probe)(const char *copy, dp_error *err);
     int drain_ms; /* milliseconds that a reload waits for calls of the old code; 0: 20 */
 } dp_load_options;
@@ -430,12 +437,12 @@ typedef struct dp_unload_report {
  * limit. */
 DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o, dp_arena *a,
                           dp_plugin_report *report, dp_error *err);
-/* Unload a plugin: detach it, wait until no thread runs its kernels, and unmap its code.
- * `timeout_ms` -1: no limit.  DP_EBUSY: a kernel still runs, or storages on the plugin's backend
- * live, and `force` is false; the plugin stays loaded.  With `force`, those storages are released
- * before on_unload runs; if on_unload fails, the code only stays mapped; while calls still run, the
- * code stays mapped until they have ended, and kept_because names one of them.  DP_ENOTFOUND: the
- * message gives similar names. */
+/* Unload a plugin: detach its registrations, wait until no thread runs its kernels, and unmap its
+ * code.  `timeout_ms` -1: no limit.  DP_EBUSY: a kernel still runs, or storages on the plugin's
+ * backend live, and `force` is false; the plugin stays loaded.  With `force`, those storages are
+ * released before on_unload runs, and the unload succeeds even if on_unload fails or calls still
+ * run; the code then stays mapped, in the second case until these calls have ended, and
+ * kept_because gives the reason.  DP_ENOTFOUND: the message gives similar names. */
 DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms, bool force,
                             dp_unload_report *report, dp_error *err);
 /* Load the plugin's file again from its path and replace the loaded one.  After a failure the old
@@ -443,15 +450,15 @@ DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms
 DP_API int dp_plugin_reload(dp_registry *reg, const char *plugin, const dp_load_options *o,
                             dp_arena *a, dp_plugin_report *report, dp_unload_report *old,
                             dp_error *err);
-/* Load this file (absolute path), without making a private copy and without a registry, as
- * dp_plugin_load() does before it runs on_load; then unload it.  A damaged file may kill the
+/* Do with the file `path` (absolute) what dp_plugin_load() does before it runs on_load, but without
+ * making a private copy and without a registry; then unload the file.  A damaged file may kill the
  * calling process. */
 DP_API int dp_plugin_try(const char *path, dp_error *err);
 /* Find the file that dp_plugin_load() would read: `path` if it is absolute; otherwise DIR/NAME.so
  * or DIR/NAME in the first directory of `search_path` that has one.  *out is allocated in `a`. */
 DP_API int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
                           dp_error *err);
-/* Close old generations that no thread runs any more, and release old snapshots of the registry.
+/* Unmap old generations that no thread runs any more, and release old snapshots of the registry.
  * Returns the number of generations that are left, plus 1 if snapshots are left, plus the number of
  * blocks of device memory that wait for a stream (dp_on_aside).  After a load, unload or reload,
  * call this function from time to time until it returns 0. */
@@ -467,17 +474,17 @@ typedef struct dp_plugin_info {
     uint64_t generation, load_number;
     uint32_t defs, impls, fallbacks, backends;
     bool resident, draining; /* draining: an old generation that still runs */
-    /* if draining or kept: the reason; otherwise why an unload would leave the code mapped, or
-     * "" */
+    /* if draining or kept, the reason why the code is mapped; otherwise the reason why an unload
+     * would leave it mapped, or "" */
     const char *kept_because;
     uint64_t calls_running;
-    bool kept;                 /* true: nothing of it is registered, but its code is still mapped */
+    bool kept;                 /* true: it was unloaded, but its code stays mapped */
     uint32_t kinds;            /* number of kinds of wrapper tensors */
     const dp_note_info *notes; /* oldest first */
     size_t n_notes;
 } dp_plugin_info;
-/* List plugins by load number: those that are loaded, and generations whose code is still mapped.
- * The generation of a plugin whose load failed is 0. */
+/* List plugins in order of load_number: those that are loaded, and old generations whose code is
+ * still mapped.  The generation of a plugin whose load failed is 0. */
 DP_API int dp_plugin_list(dp_registry *reg, dp_arena *a, const dp_plugin_info **out, size_t *n,
                           dp_error *err);
 
@@ -509,20 +516,20 @@ typedef dp_flag dp_cancel_flag;
  * `ctx` that returns int describes its failure in dp_ctx_error() and returns the code. */
 DP_API int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err);
 DP_API dp_ctx *dp_ctx_free(dp_ctx *ctx); /* NULL is allowed; returns NULL */
-/* prepare for the next request: clears memory, error, trace, state */
+/* Prepare the context for the next request: reset its memory, error, trace and dispatcher state. */
 DP_API void dp_ctx_reset(dp_ctx *ctx);
 DP_API dp_error *dp_ctx_error(dp_ctx *ctx); /* borrowed: error of the last call that failed */
 DP_API dp_arena *dp_ctx_arena(dp_ctx *ctx); /* borrowed: dp_ctx_reset() empties it */
 /* Set the text that status and drain reports show for the request: "session 12".  It is copied, at
  * most 31 bytes. */
 DP_API void dp_ctx_set_label(dp_ctx *ctx, const char *label);
-/* Set the dispatcher state of the connection for this request, while no guard is open.  `mode`
- * NULL: defaults. */
+/* Set the dispatcher state with which the request begins.  Call this while no guard is entered.
+ * `mode` NULL: the default mode. */
 DP_API void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude,
                              const dp_mode *mode);
 DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch's defaults */
-/* Set the generators that kernels of the request use by default; borrowed until dp_ctx_reset().
- * NULL: those of the registry. */
+/* Set the default generators for kernels of the request; borrowed until dp_ctx_reset().  NULL: the
+ * generators of the registry. */
 DP_API void dp_ctx_set_generators(dp_ctx *ctx, dp_generators *all);
 /* Set the account to which memory that calls allocate is charged (account.h); borrowed until
  * dp_ctx_reset().  NULL: none. */
@@ -531,7 +538,7 @@ DP_API void dp_ctx_set_account(dp_ctx *ctx, dp_account *a);
  * request skip kernels with DP_FLAG_GRAD; dp_tensor_set_may_grad() sets *flag to 1.  Borrowed until
  * dp_ctx_reset().  NULL: only the tensors decide. */
 DP_API void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag);
-/* Functions that are called when a request must wait for a generator that another request holds. */
+/* Functions that are called when a request must wait for a generator that another request uses. */
 typedef struct dp_waits {
     /* Called before the wait.  A result other than 0 refuses the wait: the request fails with this
      * code and *err. */
@@ -543,8 +550,9 @@ typedef struct dp_waits {
 /* Set the functions for waits; borrowed until dp_ctx_reset().  They run on the waiting thread.
  * NULL: none. */
 DP_API void dp_ctx_set_waits(dp_ctx *ctx, const dp_waits *w, void *arg);
-/* dp_generator_state_get(), dp_generator_state_set() and dp_generators_seed() for a request: the
- * wait for a kernel that holds the generator ends when the request is cancelled. */
+/* The next functions do for a request what dp_generator_state_get(), dp_generator_state_set() and
+ * dp_generators_seed() do.  If they wait for a kernel that uses the generator, the wait ends when
+ * the request is cancelled. */
 DP_API int dp_ctx_generator_state_get(dp_ctx *ctx, dp_generator *g, void *out);
 DP_API int dp_ctx_generator_state_set(dp_ctx *ctx, dp_generator *g, const void *state,
                                       size_t bytes);
@@ -569,14 +577,15 @@ DP_API void dp_ctx_set_cancel(dp_ctx *ctx, const dp_cancel_flag *flag);
 /* Pin one snapshot for several calls, for example those of a program.  All calls until dp_ctx_end()
  * see the same registry, and see tensors with the shapes that they had at the beginning, except for
  * changes that the calls make themselves.  If other threads may change a tensor's shape, inspect
- * the tensor only between dp_ctx_begin() and dp_ctx_end().  Pairs of the two may be nested.
+ * the tensor only between dp_ctx_begin() and dp_ctx_end().  Such pairs of calls may be nested.
  * DP_ERUNTIME: inside a call of an operator, which has pinned a snapshot already. */
 DP_API int dp_ctx_begin(dp_ctx *ctx);
 DP_API void dp_ctx_end(dp_ctx *ctx);
 /* Pin the shapes of all tensors for this thread until dp_shapes_unpin(): sizes, strides and data
  * that the thread reads stay valid, even if other threads change a tensor's shape.  Outside of
  * calls, and without a pin, such a change is visible at once.  Pinning again ends the earlier pin.
- * A call does not end the pin.  DP_ERESOURCE: too many threads (DP_LIMIT_THREADS). */
+ * A call of an operator does not end the pin.  DP_ERESOURCE: too many threads
+ * (DP_LIMIT_THREADS). */
 DP_API int dp_shapes_pin(dp_error *err);
 DP_API void dp_shapes_unpin(void);
 
@@ -600,12 +609,13 @@ typedef struct dp_trace_step {
 DP_API int dp_ctx_trace(dp_ctx *ctx, bool on); /* DP_ERESOURCE: no memory */
 DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut);
 
-/* Statistics of the last outermost call, for the executor and for `timing`.  Only boxed calls, and
- * calls of a context that is traced or timed, set them. */
+/* Statistics of the last outermost call, by which the daemon decides where requests run and answers
+ * requests with `timing`.  Only boxed calls, and calls of a context that is traced or timed, set
+ * them. */
 typedef struct dp_call_stats {
     uint64_t kernel_id; /* of the outermost kernel; each generation of a kernel has another id */
-    /* kernels that were called, the first included; layers that pass a call on do not count, so 1
-     * is a leaf */
+    /* number of kernels that were called, the first included; layers that only redispatch do not
+     * count, so 1 means that the kernel called no other operator */
     uint32_t n_calls;
     uint64_t kernel_nanos, dispatch_nanos; /* 0 unless timing is on */
 } dp_call_stats;
@@ -644,9 +654,9 @@ DP_API int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n
  * DP_ERESOURCE: no memory; rets are valid nevertheless. */
 DP_API int dp_name_returns(dp_ctx *ctx, const dp_bound *b, dp_value *rets);
 
-/* Return a number for the kernels that the call would run, for the executor; 0: no kernel.  The
- * number stays the same while the same kernels would run: the layers that pass the call on, and the
- * kernel below them.  DP_KERNEL_BELOW() of it is the dp_kernel_info.id of the kernel below the
+/* Return a number that identifies the kernels that the call would run: the layers that redispatch,
+ * and the kernel below the layers.  0: there is no kernel.  The number stays the same while the
+ * same kernels would run.  DP_KERNEL_BELOW(number) is the dp_kernel_info.id of the kernel below the
  * layers. */
 DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
 #define DP_KERNEL_BITS          40 /* bits of an id; the next bit of dp_bound_kernel() is 0 */
@@ -655,8 +665,8 @@ DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
 /* -- queries of the registry: any thread, without waiting for calls --
  *
  * Results are allocated in the given arena and describe the registry at the moment of the query.
- * All functions fail with DP_ERESOURCE if memory runs out; those that take the name of an operator
- * or a key, with DP_ENOTFOUND. */
+ * All functions fail with DP_ERESOURCE if memory runs out, and with DP_ENOTFOUND if the operator or
+ * the key that a parameter names does not exist. */
 
 typedef struct dp_argument_info {
     const char *name, *type, *default_value; /* NULL: none */
@@ -698,15 +708,15 @@ DP_API int dp_registry_list(dp_registry *reg, const dp_list_filter *f, dp_arena 
 typedef struct dp_what_if {
     const char *op, *key;
 } dp_what_if;
-/* Get the provenance of each (operator, key).  `with`: kernels to assume in addition to those of
- * the registry. */
+/* Get, for each (operator, key), the text of dp_cell_info.provenance.  `with`: kernels to assume in
+ * addition to those of the registry. */
 DP_API int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_ops,
                              const dp_key *keys, size_t n_keys, const dp_what_if *with,
                              size_t n_with, dp_arena *a, const char ***cells /* [n_ops * n_keys] */,
                              dp_error *err);
 
-/* List the runtime keys of all existing backends, in the order of the table (Undefined first), then
- * the aliases. */
+/* List the runtime keys of all existing backends, in the order of dp_op_info.cells, then the alias
+ * keys. */
 DP_API size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out);
 
 typedef struct dp_explain_step {
@@ -738,7 +748,8 @@ typedef struct dp_registry_stats {
 } dp_registry_stats;
 DP_API void dp_registry_stats_get(dp_registry *reg, dp_registry_stats *out);
 
-/* Calls that run now; for each thread the outermost first. */
+/* A call that runs now.  dp_registry_running() lists the calls of each thread with the outermost
+ * first. */
 typedef struct dp_running {
     char label[32];
     const char *op;                       /* lives as long as the registry */
@@ -763,9 +774,10 @@ DP_API bool dp_thread_report(size_t thread, void (*line)(void *arg, const char *
  * caused the crash. */
 DP_API void dp_thread_report_last(void (*line)(void *arg, const char *text), void *arg);
 
-/* Functions that are called for every operator whose definition is added or removed, in order,
- * under the registry's lock; first for all operators that are defined already.  They must not call
- * the registry. */
+/* Functions that the registry calls after changes, in order, while it holds its lock; they must not
+ * call functions of the registry.  `defined` and `undefined` are called for each operator whose
+ * definition is added or removed; dp_registry_listen() calls `defined` for all operators that are
+ * defined already. */
 typedef struct dp_listener {
     void (*defined)(void *arg, const char *op);
     void (*undefined)(void *arg, const char *op);

@@ -1,4 +1,4 @@
-/* dispatchd/dtypes.h -- a loop for each dtype, made by the preprocessor, and access to elements by
+/* dispatchd/dtypes.h -- macros that define one loop for each dtype, and that access elements by
  * their C type.
  *
  *     #define LOOP(name, dtype, memory, value, load, store)                                      \
@@ -55,7 +55,7 @@ static inline bool dp_dtype_is_reduced_floating(dp_dtype d)
     return d == DP_FLOAT16 || d == DP_BFLOAT16;
 }
 
-/* A group as a bit set, with bit `dtype` for each dtype of it:
+/* A group as a bit set, in which bit `dtype` is set for each dtype of the group:
  * DP_DTYPE_BITS(DP_DTYPES_INTEGRAL). */
 #define DP_DTYPE_BITS(group)            (0u group(DP_DTYPE_BIT_))
 #define DP_DTYPE_BIT_(name, dtype, ...) | 1u << (dtype)

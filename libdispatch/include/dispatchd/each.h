@@ -1,5 +1,5 @@
-/* dispatchd/each.h -- loops of the preprocessor, for plugin_macros.h, typed.h and dtypes.h.
- * Plugins must not use these macros. */
+/* dispatchd/each.h -- macros that expand another macro once for each item of a list, for
+ * plugin_macros.h, typed.h and dtypes.h.  Plugins must not use these macros. */
 #ifndef DISPATCHD_EACH_H
 #define DISPATCHD_EACH_H
 
@@ -17,8 +17,9 @@
 
 /* DP_EACH(m, n, (a...), (b...)) expands to m(n, a...) m(n, b...).  The first 64 tuples are expanded
  * without rescanning, so small blocks compile quickly; the remainder is expanded 512 tuples at a
- * time, at most 21 times.  Empty tuples that pad the list expand to nothing.  Too many tuples leave
- * the name of a macro in the output that says what to do. */
+ * time, at most 21 times.  Empty tuples that pad the list expand to nothing.  After too many
+ * tuples, the output contains the name of a macro, and this name tells the author of the plugin
+ * what to do. */
 #define DP_EV1(...) __VA_ARGS__
 #define DP_EV2(...) DP_EV1(DP_EV1(DP_EV1(DP_EV1(__VA_ARGS__))))
 #define DP_EV3(...) DP_EV2(DP_EV2(DP_EV2(DP_EV2(__VA_ARGS__))))
@@ -178,10 +179,11 @@
 #define DP_MAP_63(m, a, ...) m(63, a) DP_MAP_62(m, __VA_ARGS__)
 #define DP_MAP_64(m, a, ...) m(64, a) DP_MAP_63(m, __VA_ARGS__)
 
-/* DP_LETTERS(T, T, s)(T, T, s) expands to (LT, LT, Ls): the first tuple is only counted, to
- * choose DP_LETTERS_3, and the second is pasted.  Each letter is pasted before it can be
- * expanded, so that the plugin may have a macro T.  For the same reason callers write DP_LETTERS
- * args __VA_OPT__()##args: this keeps the second tuple from being expanded. */
+/* DP_LETTERS(T, T, s)(T, T, s) expands to (LT, LT, Ls): the items of the first tuple are only
+ * counted, to choose DP_LETTERS_3, and those of the second get the prefix L.  The prefix is pasted
+ * before the preprocessor could expand a letter, so the plugin may have a macro named T.  For the
+ * same reason callers write DP_LETTERS args __VA_OPT__()##args: the operator ## keeps the second
+ * tuple from being expanded. */
 #define DP_LETTERS(...) DP_CAT(DP_LETTERS_, DP_COUNT(__VA_ARGS__))
 #define DP_LETTERS_0()  ()
 #define DP_LETTERS_1(a) (L##a)

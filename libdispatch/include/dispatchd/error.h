@@ -15,8 +15,8 @@ extern "C" {
 
 /* X(code, number, wire name, when it is used).  Numbers and wire names never change, and new codes
  * are added at the end.  Number -11, PluginCrashed, is reserved for plugins that run in their own
- * processes.  For the first five, PyTorch raises the exception with the wire name for the same
- * fault. */
+ * processes.  The wire names of the first five are those of the exceptions that PyTorch raises for
+ * such failures. */
 #define DP_ERROR_MAP(X)                                                                            \
     X(DP_ERUNTIME, -1, "RuntimeError", "the operation cannot be carried out")                      \
     X(DP_ETYPE, -2, "TypeError", "an argument has the wrong type")                                 \

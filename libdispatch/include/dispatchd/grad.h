@@ -1,4 +1,4 @@
-/* dispatchd/grad.h -- gradients, for embedders: which tensors require one, and backward. */
+/* dispatchd/grad.h -- backward, and the gradients of tensors (torch.autograd), for embedders. */
 #ifndef DISPATCHD_GRAD_H
 #define DISPATCHD_GRAD_H
 
@@ -9,36 +9,45 @@ extern "C" {
 #endif
 
 enum {                         /* dp_backward_options.flags */
-       DP_BACKWARD_RETAIN = 1, /* keep the graph, so that backward can walk it again */
-       DP_BACKWARD_CREATE = 2  /* record what backward computes, for derivatives of gradients */
+       DP_BACKWARD_RETAIN = 1, /* keep the graph for another backward (retain_graph) */
+       DP_BACKWARD_CREATE = 2  /* record a graph of the gradients (create_graph) */
 };
 
-/* One walk (torch.autograd.backward, torch.autograd.grad).  Set `size` first. */
+/* Arguments of dp_backward(), those of torch.autograd.backward and torch.autograd.grad.  Set `size`
+ * first. */
 typedef struct dp_backward_options {
     uint32_t size;
     uint32_t flags;            /* DP_BACKWARD_* */
     dp_tensor *const *tensors; /* [n] tensors to differentiate */
-    /* [n] gradients of `tensors`; NULL, or an item of NULL: 1, for a tensor of one element */
+    /* [n] gradients of `tensors`; if this or an item is NULL, the gradient is 1, and the tensor
+     * must have one element */
     dp_tensor *const *gradients;
     size_t n;
-    dp_tensor *const *inputs; /* [n_inputs] tensors whose gradients are returned; 0: all leaves */
+    dp_tensor *const *inputs; /* [n_inputs] tensors whose gradients are wanted */
     size_t n_inputs;
-    dp_tensor **grads; /* [n_inputs] out: owned; NULL: undefined.  Without inputs: not used */
+    /* [n_inputs] set by dp_backward(), owned by the caller; NULL: the gradient is undefined
+     * (zero) */
+    dp_tensor **grads;
 } dp_backward_options;
 
-/* Compute gradients.  With inputs they are returned, else they are added to the leaves' gradients,
- * all or none.  DP_ERUNTIME: no history, a freed graph, a saved tensor that was written since.
- * DP_ENOTIMPL: an operator without a derivative.  DP_ECANCELLED, DP_EDEADLINE.  Thread: ctx's. */
+/* Compute gradients.  If n_inputs is not 0, they are returned in `grads`; otherwise they are added
+ * to the gradients of all leaves.  DP_ERUNTIME: a tensor was not computed from one that requires a
+ * gradient, or the graph was freed, or a saved tensor was written after it was saved.  DP_ENOTIMPL:
+ * an operator has no derivative.  DP_ECANCELLED, DP_EDEADLINE: the request must stop
+ * (dp_checkpoint()). */
 DP_API int dp_backward(dp_ctx *ctx, const dp_backward_options *o);
 
-/* The gradient that backward has added up (Tensor.grad): owned; NULL: none. */
+/* Return the gradient that backward has accumulated for leaf `t` (Tensor.grad), owned by the
+ * caller; NULL: there is none. */
 DP_API dp_tensor *dp_tensor_grad(const dp_tensor *t);
-/* Replace the gradient, which has t's shape, dtype and device; NULL: none.  DP_ERUNTIME. */
+/* Replace the gradient of `t` by `grad`; NULL removes it.  DP_ERUNTIME: `grad` does not have the
+ * shape, dtype and device of `t`. */
 DP_API int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
-/* Name of the operator that computed t, "aten::mul.Tensor"; NULL: a leaf (Tensor.grad_fn). */
+/* Return the name of the operator that computed `t` (Tensor.grad_fn), "aten::mul.Tensor"; NULL: `t`
+ * is a leaf. */
 DP_API const char *dp_tensor_grad_fn(const dp_tensor *t);
 
-/* Live nodes of all graphs in the process. */
+/* Return the number of graph nodes that exist in the process. */
 DP_API uint64_t dp_grad_nodes(void);
 
 #ifdef __cplusplus

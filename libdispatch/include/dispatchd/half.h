@@ -28,7 +28,7 @@ static inline float dp_float16_to_float(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = (h >> 10) & 31, fraction = h & 0x3ff;
 
-    /* a signalling NaN becomes a quiet one, as the processor's conversion makes it */
+    /* a signalling NaN becomes a quiet NaN, as in the processor's own conversion */
     if (exponent == 31)
         return dp_float_of_bits_(sign | 0x7f800000 | (uint32_t)(fraction != 0) << 22 |
                                  fraction << 13);
@@ -45,7 +45,8 @@ static inline uint16_t dp_float_to_float16(float f)
         return (uint16_t)(sign | 0x7e00);
     if (magnitude >= 0x477ff000) /* 65520 and larger values round to infinity */
         return (uint16_t)(sign | 0x7c00);
-    /* below 2^-14 the result is subnormal, a multiple of 2^-24: adding 2^23 rounds it */
+    /* below 2^-14 the result is subnormal, a multiple of 2^-24: the addition of 2^23 rounds the
+     * multiple to an integer, which the low bits of the sum then hold */
     if (magnitude < 0x38800000)
         return (uint16_t)(sign | (dp_float_bits_(dp_float_of_bits_(magnitude) * 0x1p24f + 0x1p23f) &
                                   0x7fffff));

@@ -13,15 +13,16 @@ __attribute__((format(printf, 3, 4), unused)) static int dp_fail(dp_ctx *ctx, in
     return code;
 }
 
-/* Allocate `n` items of `each` bytes with dp_alloc(); an overflow of the product fails as lack of
+/* Allocate `n` items of `each` bytes with dp_alloc(); an overflow of the product counts as lack of
  * memory. */
 __attribute__((unused)) static inline void *dp_alloc_n(dp_ctx *ctx, size_t n, size_t each)
 {
     return dp_alloc(ctx, dp_size_times(n, each));
 }
 
-#ifdef DISPATCHD_PLUGIN_H /* embedders link with dp_error_set() of the library */
-/* Describe a failure in *err and return `code`: dp_fail() for the functions of a device. */
+#ifdef DISPATCHD_PLUGIN_H /* embedders use the library's dp_error_set() */
+/* Describe a failure in *err and return `code`, as dp_fail() does; for the functions of
+ * dp_device_ops, which have no context. */
 __attribute__((format(printf, 3, 4), unused)) static int dp_error_set(dp_error *err, int code,
                                                                       const char *format, ...)
 {

@@ -6,19 +6,21 @@
  *     gcc -DDP_ISA=v1 ...
  *     gcc -DDP_ISA=v3 -march=x86-64-v3 ...
  *
- * mine.c exports only its tables.  DP_ISA_NAME() appends the level to their names:
+ * mine.c exports nothing but constant arrays, its tables.  DP_ISA_NAME() appends the level to a
+ * table's name:
  *
  *     const my_row DP_ISA_NAME(my_table)[] = {{...}, ...};
  *
  * Another file of the plugin declares the tables of all levels at file scope, and takes a row from
- * the table of `level`, the number that dp_cpu_level() returned in on_load:
+ * the table of `level`, the number that dp_cpu_level() returned in the plugin's load hook
+ * (DP_ON_LOAD):
  *
  *     DP_ISA_TABLE(my_row, my_table)
  *     my_row row = DP_ISA_CHOSEN(level, my_table)[i];
  *
  * To build a single level, compile mine.c for that level only and pass, for example,
- * -DDP_ISA_ONLY=v3 to every compiler command; the macros then use its tables, whatever `level`
- * is.
+ * -DDP_ISA_ONLY=v3 to every compiler command; the macros then use the tables of that level and
+ * ignore `level`.
  *
  * Include plugin.h or dispatch.h before this header. */
 #ifndef DISPATCHD_ISA_H

@@ -59,13 +59,13 @@ enum {
     DP_ITER_SERIAL = 16384,
 
     DP_ITER_REDUCE = 2048, /* outputs lack the dimensions of `reduced` [is_reduction] */
-    /* strides of allocated outputs are chosen as if a 0-dim input took part, too: the loop has
-     * that number itself, where ATen passes it as a tensor */
+    /* strides of allocated outputs are chosen as if a 0-dim input took part, too: for a loop that
+     * gets a number in `user`, where ATen passes this number as a tensor */
     DP_ITER_NUMBER = 8192,
     /* with DP_ITER_REDUCE: outputs have the reduced dimensions, with size 1 */
     DP_ITER_KEEPDIM = 4096,
 
-    /* presets: the configurations that TensorIterator has functions for */
+    /* presets, such as those of TensorIterator::unary_op and binary_op */
     DP_ITER_UNARY = 0,
     DP_ITER_UNARY_FLOAT =
         DP_ITER_PROMOTE | DP_ITER_INT_TO_FLOAT | DP_ITER_CAST_OUTPUTS | DP_ITER_CPU_SCALARS,
@@ -94,11 +94,12 @@ struct dp_iter_config {
     /* dtype that the loop writes, and of allocated outputs; none: bool with DP_ITER_BOOL_OUTPUT,
      * else the common dtype */
     dp_opt_dtype out_dtype;
-    /* [ndim] shape to visit in place of the operands' broadcast shape; no operand is smaller, none
-     * is resized [declare_static_shape]; NULL: the broadcast shape */
+    /* [ndim] shape to visit in place of the operands' broadcast shape [declare_static_shape]; in
+     * each dimension an operand has size 1 or at least this size, and outputs are not resized;
+     * NULL: the broadcast shape */
     const int64_t *shape;
     int32_t ndim;
-    uint32_t grain; /* elements that are worth another thread [grain_size]; 0: 32768 */
+    uint32_t grain; /* least number of elements for each thread [grain_size]; 0: 32768 */
     /* DP_ITER_REDUCE: bit d is dimension d of the inputs.  DP_EINDEX: the inputs have no such
      * dimension */
     uint64_t reduced;
@@ -123,7 +124,7 @@ struct dp_iter {
     int32_t ndim;
     dp_dtype dtype; /* common dtype of the inputs */
     dp_device device;
-    bool memoryless; /* some operand has no memory: the loop does not run */
+    bool memoryless; /* an operand has no memory (meta, fake): no loop runs */
     bool converts;   /* `own` and `seen` of some operand differ, and the host converts */
     bool reserved[2];
     uint32_t resized; /* bit k: output k was resized */
@@ -159,12 +160,12 @@ enum { DP_ITER_CHUNK = 16384 };
 struct dp_reduction {
     uint32_t size;
     uint32_t acc_bytes;
-    /* Set `n` accumulators to the value for no elements. */
+    /* Set `n` accumulators to their initial value, for example 0 for a sum. */
     void (*begin)(char *acc, int64_t n, void *user);
     /* Add `n0` elements to each of `n` accumulators.  `data` and `strides` are those of a
      * dp_iter_loop2d with `n` rows, one row for each accumulator; the entries of outputs must not
-     * be used.  `index`: number of elements of the same output element that come before the first
-     * of these. */
+     * be used.  `index`: how many elements that are reduced to the same element of an output come
+     * before the first of these. */
     void (*step)(char *acc, char **data, const int64_t *strides, int64_t n0, int64_t n,
                  int64_t index, void *user);
     /* Add `n` accumulators at `from` to those at `acc`.  The elements of `from` come after those of
@@ -175,7 +176,8 @@ struct dp_reduction {
     void (*finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user);
 };
 
-/* Fill in *it, after setting its size for the host: call this in place of dp_iter_build(). */
+/* Set it->size and call dp_iter_build(), which fills in *it.  Call this function in place of
+ * dp_iter_build(). */
 __attribute__((unused)) static int dp_iter_init(dp_ctx *ctx, const dp_iter_config *config,
                                                 dp_iter *it)
 {

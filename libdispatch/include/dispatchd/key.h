@@ -3,9 +3,10 @@
  * A functionality is a layer of the dispatcher; a backend is a kind of device.  A runtime key is a
  * functionality, or, for a per-backend functionality, the pair of a functionality and a backend:
  * Dense of CPU is printed as CPU, AutogradFunctionality of npu as Autogradnpu.  An alias key stands
- * for several runtime keys, and is used only in registrations.  Names and order are those of
- * PyTorch (c10/core/DispatchKey.h).  Two things are dispatchd's own: functionality AutocastNamed,
- * which all named backends share, at the priority of AutocastPrivateUse1; and Kind0 to Kind7. */
+ * for several runtime keys, and is used only in registrations.  A named backend is one that a
+ * plugin names with DP_BACKEND, such as npu.  Names and order are those of PyTorch
+ * (c10/core/DispatchKey.h).  Two things are dispatchd's own: functionality AutocastNamed, which all
+ * named backends share, at the priority of AutocastPrivateUse1; and Kind0 to Kind7. */
 #ifndef DISPATCHD_KEY_H
 #define DISPATCHD_KEY_H
 
@@ -17,10 +18,11 @@ extern "C" {
 #endif
 
 /* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: first
- * functionalities of backends, whose kernels end a call, then the layers above them.  An id never
- * changes: a new functionality stands at the line of its priority, and gets the lowest id that is
- * free.  Kind0 to Kind7 are assigned to kinds of wrapper tensors (DP_WRAPPER_KIND); while a kind
- * has such a key, the key is called by the kind's name. */
+ * functionalities of backends, whose kernels compute the result, then layers, whose kernels run
+ * before those and usually redispatch.  An id never changes: a new functionality stands at the line
+ * of its priority, and gets the lowest id that is free.  Kind0 to Kind7 are assigned to kinds of
+ * wrapper tensors (DP_WRAPPER_KIND); while a kind has such a key, the key is called by the kind's
+ * name. */
 #ifdef DP_TEST_INSERTED /* a test builds a host that has more functionalities */
 #define DP_TEST_INSERTED_BACKEND(X) X(InsertedBackend, 100, 1, "InsertedBackend")
 #define DP_TEST_INSERTED_LAYER(X)   X(InsertedLayer, 101, 0, "")
@@ -143,7 +145,7 @@ enum {
     DP_ALIAS_CompositeImplicitAutogradNestedTensor,
     DP_ALIAS_CompositeExplicitAutograd,
     DP_ALIAS_CompositeExplicitAutogradNonFunctional,
-    DP_ALIAS_AutogradFormula, /* of formulas (DP_FORMULA); its kernels are in no table */
+    DP_ALIAS_AutogradFormula, /* for DP_FORMULA only, never dispatched to */
     DP_ALIAS_END
 };
 
@@ -161,8 +163,8 @@ static inline bool dp_key_is_alias(dp_key k)
 }
 
 /* A set of runtime keys.  As in PyTorch, functionalities and backends are stored separately, so
- * that {AutogradCPU, CUDA} and {AutogradCUDA, CPU} are equal.  Only the host knows which bit is
- * which functionality; the functions of api.h do all that needs it. */
+ * that {AutogradCPU, CUDA} and {AutogradCUDA, CPU} are equal.  Only the host knows which bit stands
+ * for which functionality, so all operations that depend on this are functions of api.h. */
 typedef struct dp_keyset {
     uint64_t functionality; /* bits known to the host only; the highest bit has priority */
     uint64_t backend;       /* DP_BBIT() of each backend */

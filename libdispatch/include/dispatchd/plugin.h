@@ -12,8 +12,9 @@
  *
  * Build it with  cc -shared -fPIC -fvisibility=hidden -o myops.so myops.c.  A plugin links with no
  * library of the host: it calls the functions that api.h lists through a table.  Registration runs
- * no code of the plugin: the macros emit const records with file and line, and an ELF note with the
- * same text, which the host reads before it loads the file.
+ * no code of the plugin: the macros emit const records, which contain the source file and the line
+ * of each registration, and an ELF note that lists the same registrations as text; the host reads
+ * the note before it loads the file.
  *
  * DP_KERNEL registers one kernel anywhere in the file; in C++ the function may also be a template
  * instance, a lambda or a function of a namespace:
@@ -43,8 +44,8 @@
  *     c y U M oloT             reserved                     complex, a SymInt that is not a number,
  *                                                           Storage, Stream, Tensor?[]?
  *
- * TYPE is the C type of the letter after o or l.  A SymInt that is a number has the letter i.
- * Kernels of operators with reserved types are boxed.
+ * TYPE is the C type of the letter after o or l.  A SymInt that is a number, not a symbol, has the
+ * letter i.  Kernels of operators with reserved types are boxed.
  *
  * The C types of returns are: dp_tensor ** for T and oT, int64_t * for i, double * for f, bool *
  * for b, and dp_value * for every other letter.  Each points to a slot, whose contents the kernel
@@ -73,8 +74,8 @@ struct dp_host {
 /* the host's functions; the loader sets this pointer before any code of the plugin runs */
 __attribute__((weak, visibility("hidden"))) const dp_host *dp_plugin_host;
 
-/* The inline functions below have one body for every return type.  In a void function, -Wpedantic
- * warns of its return statement. */
+/* The inline functions below have one body for every return type.  -Wpedantic warns of the return
+ * statement where that type is void. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #define DP_FN(ret, name, params, args)                                                             \

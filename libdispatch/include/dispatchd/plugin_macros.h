@@ -30,7 +30,7 @@
 #define DP_IMPL_FALLTHROUGH(name) (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
 /* Give operator `name` its derivative, within DP_FORMULAS(ns, ...): `text` is a program
  * (dp_builder_text()) that computes the gradients of the arguments from the gradients of the
- * returns; docs/gradients.md says how.  `flags`: "", or words separated by spaces. */
+ * returns; docs/gradients.md says how.  `flags`: "", or words of that page, separated by spaces. */
 #define DP_FORMULA(name, flags, text) (DP_KIND_FORMULA, name, flags, text, (), ())
 
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
@@ -299,7 +299,8 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_SESSION_END, 0, "session_end", #fn, "", fn, 0)
 #define DP_RESIDENT() DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_RESIDENT, 0, "resident", "", "", 0, 0)
 
-/* The root: every file of a plugin emits it, and the linker keeps one. */
+/* dp_plugin_root, by which the host finds the records.  Every source file of a plugin defines it,
+ * and the linker keeps one definition, since the symbol is weak. */
 extern const dp_block __start_dp_blocks[] __attribute__((visibility("hidden")));
 extern const dp_block __stop_dp_blocks[] __attribute__((visibility("hidden")));
 extern const dp_root dp_plugin_root __attribute__((weak, visibility("default")));

@@ -13,9 +13,10 @@
  *     dp_program_run(ctx, p, &run);
  *
  * A program is immutable and reference-counted.  It stores the names and schemas of its operators,
- * never kernels: each run looks its operators up in one snapshot of the registry, and fails with
- * the name of an operator that is no longer defined or that has another schema now.  A function
- * that returns int returns 0 or a DP_E* code, and describes the failure in dp_ctx_error(). */
+ * never kernels: each run looks its operators up in one snapshot of the registry (an immutable
+ * copy, see dispatch.h), and fails with the name of an operator that is no longer defined or that
+ * has another schema now.  A function that returns int returns 0 or a DP_E* code, and describes the
+ * failure in dp_ctx_error(). */
 #ifndef DISPATCHD_PROGRAM_H
 #define DISPATCHD_PROGRAM_H
 
@@ -27,9 +28,9 @@ extern "C" {
 
 /* Limits of programs: X(NAME, name, value), as in DP_LIMIT_MAP(). */
 #define DP_PROGRAM_LIMIT_MAP(X)                                                                    \
-    X(PROGRAM_LOWERED_STEPS, program_lowered_steps, 100000) /* LIST and ITEM steps too */          \
-    X(PROGRAM_VALUES, program_values, 1 << 20)       /* values, those of nested programs too */    \
-    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20) /* of all steps together; constants */        \
+    X(PROGRAM_LOWERED_STEPS, program_lowered_steps, 100000) /* steps, LIST and ITEM included */    \
+    X(PROGRAM_VALUES, program_values, 1 << 20)              /* with those of nested programs */    \
+    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20) /* of all steps; number of constants */       \
     X(PROGRAM_DEPTH, program_depth, 64)              /* nesting of programs */                     \
     X(PROGRAM_EXPANDED, program_expanded, 1000000)   /* steps of one run, nested included */       \
     X(PROGRAM_MODES, program_modes, 255)             /* different modes of steps */                \
@@ -125,8 +126,8 @@ DP_API int dp_builder_input(dp_builder *b, const char *name, const char *type, d
 DP_API int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_ref *out);
 /* Check a step completely and add it.  *first, *n_rets (each may be NULL): the first value that the
  * step returns, and their number; the values of one step are numbered consecutively.  DP_ENOTFOUND:
- * no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: another number of
- * returns than `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over a limit. */
+ * no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: the number of returns
+ * is not `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over a limit. */
 DP_API int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_rets);
 /* Name a value.  DP_EEXISTS: the name is taken.  `origin`: number of the step that makes the value,
  * for error messages. */
@@ -135,9 +136,9 @@ DP_API int dp_builder_name(dp_builder *b, const char *name, dp_ref value, uint32
 DP_API int dp_builder_find(dp_builder *b, const char *name, dp_ref *out);
 DP_API int dp_builder_output(dp_builder *b, const char *name, dp_ref value);
 /* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
- * y". read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for
- * text that is no statement, which the message names by its line; then part of the text was
- * added. */
+ * y". read.c says what a statement may be.  Fails as the functions above do, and with DP_EVALUE for
+ * text that is no statement; the message gives the number of its line.  After a failure, the
+ * statements before that line have been added. */
 DP_API int dp_builder_text(dp_builder *b, const char *text);
 /* *out owned.  After a success the only function that may be called for `b` is
  * dp_builder_free(). */
@@ -155,11 +156,11 @@ typedef struct dp_run {
     /* [number of outputs] filled in, owned by the caller.  An output that would share memory with a
      * constant is a copy. */
     dp_value *outputs;
-    /* [number of outputs] filled in; NULL: not wanted.  True: output i is an argument that the step
-     * wrote. */
+    /* [number of outputs] filled in; NULL: not wanted.  True: output i is an argument that was
+     * written by the step that returned it. */
     bool *written;
-    /* Bit i: output i is not wanted.  It is None, and steps that only such outputs need, and that
-     * have no effect, do not run.  Outputs from the 64th on are always wanted. */
+    /* Bit i: output i is not wanted.  It is set to None, and a step does not run if only unwanted
+     * outputs need it and it writes to no argument.  Outputs from the 64th on are always wanted. */
     uint64_t unwanted;
     /* `origin` of the step that runs now, which other threads read atomically; -1: no step runs.
      * After a failure: `origin` of the step that failed. */
@@ -169,10 +170,11 @@ typedef struct dp_run {
     const dp_tensor *const *unspecified; /* [n_unspecified] */
     size_t n_unspecified;
 } dp_run;
-/* Run `p` on one snapshot of the registry, with dp_checkpoint() between steps.  A value is released
- * after its last use.  Each step sees the shapes that its tensors have when the step begins; but in
- * a kernel, or between dp_ctx_begin() and dp_ctx_end(), all steps see the shapes of that beginning.
- * Lists and strings among the outputs are valid until dp_ctx_reset(). */
+/* Run `p` on one snapshot of the registry, and call dp_checkpoint() between steps.  A value is
+ * released after its last use.  If another thread resizes a tensor meanwhile, each step sees the
+ * shape that the tensor has when the step begins; but if a kernel runs the program, or if it runs
+ * between dp_ctx_begin() and dp_ctx_end(), all steps see the shapes at the begin of that kernel, or
+ * at dp_ctx_begin().  Lists and strings among the outputs are valid until dp_ctx_reset(). */
 DP_API int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
 /* -- queries -- */
@@ -226,7 +228,8 @@ typedef struct dp_step_info { /* pointers are borrowed from the program */
     bool decided; /* false: the overload is chosen at each run, from the values */
     uint32_t n_args, n_rets, n_frees;
     const dp_ref *args, *frees;
-    /* [n_args] name of each argument, NULL: positional; or NULL: all are */
+    /* [n_args] name of each argument; an item is NULL for a positional argument, and `kwargs` is
+     * NULL if all are positional */
     const char *const *kwargs;
     dp_ref first;              /* value of its first return */
     int64_t index;             /* of an ITEM step */
@@ -248,8 +251,8 @@ DP_API const char *dp_program_argument_name(const dp_program *p, uint32_t step, 
 /* Write the name of value `r` into `buf` and return `buf`: "x", or "%3" for a value without a name;
  * for a constant its name, or "" if it has none. */
 DP_API const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]);
-/* The program as text for people, and as a Graphviz graph.  Allocated in arena `a`; NULL: no
- * memory. */
+/* Print a program for people: as lines of text, or as a Graphviz graph (dot).  The string is
+ * allocated in arena `a`; NULL: no memory. */
 DP_API const char *dp_program_text(const dp_program *p, dp_arena *a);
 DP_API const char *dp_program_dot(const dp_program *p, dp_arena *a);
 

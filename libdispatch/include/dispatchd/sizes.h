@@ -41,9 +41,9 @@ static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, siz
     return product;
 }
 
-/* memcpy, memmove, and memset to zero, of `n` items of `each` bytes.  The arrays exist, so n * each
- * fits in size_t if `n` is correct.  An `n` that overflows the product is a bug, and ends the
- * process before anything is written. */
+/* dp_copy_n(), dp_move_n() and dp_zero_n() are memcpy, memmove, and memset to zero, for `n` items
+ * of `each` bytes.  The arrays exist, so n * each fits in size_t if `n` is correct.  An `n` that
+ * overflows the product is a bug, and ends the process before anything is written. */
 static inline void dp_copy_n(void *to, const void *from, size_t n, size_t each)
 {
     size_t bytes;
@@ -73,7 +73,7 @@ enum { DP_SHAPE_TEXT = 512 }; /* bytes of printed sizes; longer texts are cut */
 /* Write sizes [n] as "[2, 3]" into buf [DP_SHAPE_TEXT] and return `buf`. */
 static inline const char *dp_shape_text(char *buf, const int64_t *sizes, size_t n)
 {
-    /* after position LAST one more size and the end still fit */
+    /* if `at` is below LAST, one more size and ", ...]" fit */
     enum { LAST = DP_SHAPE_TEXT - 32 };
     size_t at = (size_t)snprintf(buf, DP_SHAPE_TEXT, "["), i = 0;
 

@@ -19,11 +19,11 @@ extern "C" {
 
 /* X(enum, number, name, PyTorch's name of the ScalarType, bytes of an element, category), in the
  * order of the numbers, which are those of PyTorch's ScalarType.  The category is one of the
- * DP_CATEGORY_ below, and decides what the predicates below and type promotion say of the dtype.  A
- * quantized dtype (qint8, quint8, qint32) only says how an element is stored; scale and zero point
- * belong to the plugin's wrapper tensor.  Tensors of these dtypes have the functionality Quantized
- * in place of Dense, so kernels for dense tensors do not get them, and they are never promoted
- * (c10::isQIntType). */
+ * DP_CATEGORY_ below; it decides the results of dp_dtype_is_integral() and the similar functions
+ * below, and of type promotion.  A quantized dtype (qint8, quint8, qint32) only says how an element
+ * is stored; scale and zero point belong to the plugin's wrapper tensor.  Tensors of these dtypes
+ * have the functionality Quantized in place of Dense, so kernels for dense tensors do not get them,
+ * and they are never promoted (c10::isQIntType). */
 #define DP_DTYPE_MAP(X)                                                                            \
     X(DP_UINT8, 0, "uint8", "Byte", 1, INTEGRAL)                                                   \
     X(DP_INT8, 1, "int8", "Char", 1, INTEGRAL)                                                     \
@@ -86,17 +86,18 @@ enum {
 };
 typedef int32_t dp_dtype;
 
-/* A dtype that may be left out of a struct: a zeroed one is no dtype, though number zero is uint8.
- * Functions take a dp_dtype in place of it, which may be DP_DTYPE_NONE. */
+/* An optional dtype, for members of structs: all bytes zero mean no dtype, although uint8 has the
+ * number 0.  An optional dtype that is a parameter of a function is a dp_dtype, and may be
+ * DP_DTYPE_NONE. */
 typedef struct dp_opt_dtype {
     int32_t number_plus_1;
 } dp_opt_dtype;
-static inline dp_opt_dtype dp_some_dtype(dp_dtype d) /* DP_DTYPE_NONE gives none */
+static inline dp_opt_dtype dp_some_dtype(dp_dtype d) /* DP_DTYPE_NONE: no dtype */
 {
     dp_opt_dtype o = {d + 1};
     return o;
 }
-static inline dp_dtype dp_dtype_of(dp_opt_dtype o) /* none gives DP_DTYPE_NONE */
+static inline dp_dtype dp_dtype_of(dp_opt_dtype o) /* DP_DTYPE_NONE: no dtype */
 {
     return o.number_plus_1 - 1;
 }
@@ -120,7 +121,7 @@ enum {
 #define DP_DTYPE_QUANTIZED_(id, number, name, aten, bytes, category)                               \
     DP_DTYPE_IF_(number, category, QUANTIZED)
 
-/* Is bit `d` of `dtypes` set?  False: `d` is no dtype. */
+/* Is bit `d` of `dtypes` set?  Also false if `d` is not the number of a dtype. */
 static inline bool dp_dtype_is_one_of_(dp_dtype d, uint64_t dtypes)
 {
     return d >= 0 && d < DP_DTYPE_END && (dtypes >> d & 1) != 0;
@@ -181,8 +182,8 @@ static inline const char *dp_layout_name(int64_t layout) /* "?" for an unknown n
     }
 }
 
-/* How a view was made (torch::autograd::CreationMeta).  Autograd decides by it whether the view may
- * be written in place. */
+/* How a view was made (torch::autograd::CreationMeta).  Autograd uses this to decide whether the
+ * view may be written in place. */
 enum {
     DP_CREATED_DEFAULT = 0,
     DP_CREATED_NO_GRAD,   /* made while grad mode was off */
@@ -192,7 +193,7 @@ enum {
     DP_CREATED_END
 };
 
-/* A device: number of the backend's bit << 16 | index.  The CPU is 0. */
+/* A device: number of the backend (DP_B_* of key.h) << 16 | index.  The CPU is 0. */
 typedef int32_t dp_device;
 #define DP_DEVICE_CPU             ((dp_device)0)
 #define DP_DEVICE(backend, index) ((dp_device)((backend) << 16 | (index)))
@@ -205,8 +206,8 @@ static inline int dp_device_index(dp_device d)
     return d & 0xffff;
 }
 
-/* Reference-counted: an owner has one reference for each pointer.  ABI promise: the first 16 bytes
- * of a tensor are its dp_keyset. */
+/* A reference-counted tensor.  An owner has one reference for each pointer that it stores.  ABI
+ * promise: the first 16 bytes of a tensor are its dp_keyset. */
 typedef struct dp_tensor dp_tensor;
 typedef struct dp_generator dp_generator; /* reference-counted random state; see api.h */
 /* reference-counted state of a plugin; see abi.h, api.h */

@@ -3,7 +3,8 @@
  *
  *     DP_TYPED(call_add, (T, T, s), (T))
  *
- * defines two functions, of which the second redispatches with the given key set:
+ * defines two functions.  The first calls an operator; the second redispatches with a given key
+ * set:
  *
  *     int call_add(dp_ctx *, const dp_typed *, dp_tensor *, dp_tensor *, dp_value, dp_tensor **);
  *     int call_add_with(dp_ctx *, const dp_typed *, dp_keyset, ...the same parameters...);
@@ -15,9 +16,9 @@
  *     call_add(ctx, &add, x, y, dp_int(1), &out);
  *
  * If the chosen kernel was registered with the same letters, it is called without boxing any
- * argument; any other kernel is called boxed.  Returns have the types of plugin.h, and are owned
- * by the caller; on failure their contents are undefined, and own nothing.  The tables below use
- * LT in place of T, since a plugin may have a macro named T (each.h). */
+ * argument; any other kernel is called boxed.  Returns have the types of plugin.h, and are owned by
+ * the caller; after a failure the slots have undefined contents and the caller owns nothing.  The
+ * tables below use LT in place of T, since a plugin may have a macro named T (each.h). */
 #ifndef DISPATCHD_TYPED_H
 #define DISPATCHD_TYPED_H
 
@@ -31,8 +32,8 @@
 
 /* -- the letters -- */
 
-/* All letters.  Each letter has a line in every table below; type.c writes the letters of a
- * schema. */
+/* All letters.  Each letter has a line in every table below.  libdispatch/dispatch/schema/type.c
+ * computes the letters of a schema. */
 /* clang-format off */
 #define DP_LETTER_MAP(X)                                                                           \
     X(T) X(i) X(f) X(b) X(s) X(S) X(g) X(oT) X(oi) X(of) X(ob) X(os) X(oS) X(og) X(O) X(oO)        \
@@ -118,7 +119,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
     return s;
 }
 
-/* Slots of returns: the C type, and the slot inside a dp_value that the host has set to None. */
+/* Slots of returns.  DP_R_ is the C type of a pointer to the slot; DP_SLOT_ is that pointer, if the
+ * slot lies in a dp_value that the host has set to None. */
 #define DP_R_LT         dp_tensor **
 #define DP_R_Li         int64_t *
 #define DP_R_Lf         double *
@@ -212,8 +214,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_NAME_Lols "ols"
 #define DP_NAME_LolS "olS"
 
-/* Macros for each letter of a tuple such as (LT, LT, Ls).  Argument `i` counts from the end, as in
- * DP_MAP. */
+/* Macros for each letter of a tuple such as (LT, LT, Ls).  `i` is the position of the letter `x`,
+ * counted from the end, as in DP_MAP. */
 #define DP_SIG_ARG_(i, x)   , DP_T_##x
 #define DP_SIG_RET_(i, x)   , DP_R_##x
 #define DP_SIG_CODE_(i, x)  DP_NAME_##x
@@ -281,8 +283,9 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_PASS_ONE(i)      a##i
 #define DP_PASS_LIST(i)     a##i, n##i
 
-/* The atomic load also keeps the compiler from joining the two words into a vector, which would
- * then go through memory to the two registers in which dp_enter() takes them. */
+/* The load is atomic because other threads may change the keys.  It also keeps the compiler from
+ * loading both words as one vector, which would have to go through memory to get into the two
+ * registers in which dp_enter() takes them. */
 static inline dp_keyset dp_keys_one(dp_keyset ks, const dp_tensor *t)
 {
     const dp_keyset *k = (const dp_keyset *)(const void *)t;
@@ -451,8 +454,9 @@ static inline dp_value dp_box_generator(dp_generator *g)
     }
 /* -- handles: a dp_typed that the first caller fills in -- */
 
-/* A static variable that is zero at first.  After the first call it belongs to the contexts of one
- * registry and does not change. */
+/* A static variable that is zero at first.  The first call fills it in for the registry of its
+ * context; after that it does not change, and calls with contexts of other registries look the
+ * operator up each time. */
 typedef struct dp_handle {
     uint64_t registry; /* 0: not filled in; 1: a thread is filling it in */
     dp_typed typed;
@@ -532,8 +536,9 @@ dp_handle_fill(dp_ctx *ctx, dp_handle *h, const char *name, const char *code, dp
                              DP_MAP(DP_TY_PASS_RET_, DP_UNPAREN rets));                            \
     }(ctx, name, __VA_ARGS__))
 #else
-/* DP_MAP counts from the end, so a type and its argument get the same number.  The call inside
- * sizeof is not evaluated; it makes the compiler report a wrong number of arguments. */
+/* DP_MAP counts positions from the end, so a type and its argument get the same number, although
+ * the list of types begins with one more item.  The call inside sizeof is not evaluated; it makes
+ * the compiler report a wrong number of arguments. */
 #define DP_INVOKE_(ctx, name, args, rets, ...)                                                     \
     DP_INVOKE_TYPES_(ctx, name, DP_CODE_(args, rets),                                              \
                      (DP_MAP(DP_SIG_ARG_, DP_UNPAREN args) DP_MAP(DP_SIG_RET_, DP_UNPAREN rets)),  \
