@@ -2,11 +2,11 @@
  *
  * An arena is a list of blocks, newest first; the newest one is being filled.  Block sizes double
  * from BLOCK_MIN to BLOCK_MAX.  An allocation larger than half of BLOCK_MAX gets memory of its own,
- * and a record of it lies in a block.  Because of that the address `at` alone tells which
- * allocations are older.  With the address sanitizer every allocation has its own memory, so that
- * the sanitizer finds writes past its end.  An arena charges its memory to its account until it
- * releases the memory or is reset.  The one block that remains after a reset is charged to no
- * account. */
+ * and a record of it lies in a block.  Since every allocation thus has an address in a block, the
+ * address `at` alone tells which allocations are older.  With the address sanitizer every
+ * allocation has its own memory, so that the sanitizer finds writes past its end.  An arena charges
+ * its memory to its account until it releases the memory or is reset.  The one block that remains
+ * after a reset is charged to no account. */
 #include "account.h"
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ enum {
     BLOCK_MIN = 1 << 10,
     BLOCK_MAX = 64 << 10,
 #ifdef __SANITIZE_ADDRESS__
-    LARGE_MIN = 0 /* allocations of more bytes get memory of their own */
+    LARGE_MIN = 0 /* larger allocations get memory of their own */
 #else
     LARGE_MIN = BLOCK_MAX / 2
 #endif

@@ -103,11 +103,12 @@ void dpi_text_fini(dpi_text *t);
 
 /* -- keys -- */
 
-/* Slots of a dispatch table.  Slot 0 is Undefined.  Slots 1 to DPI_SLOTS_PLAIN-1 are the
- * functionalities that are not per backend, ordered by rank.  After them each backend has a column
- * of the 7 per-backend functionalities, ordered by rank.  The columns are: built-in backends in the
- * order of their bits, Meta, named backends in the order of their bits.  A table with columns for n
- * named backends has DPI_SLOTS(n) slots. */
+/* A slot is an index in an operator's dispatch table, one for each runtime key.  Slot 0 is
+ * Undefined.  Slots 1 to DPI_SLOTS_PLAIN-1 are the functionalities that are not per backend,
+ * ordered by rank (keybits.h).  After them each backend has a column of the 7 per-backend
+ * functionalities, ordered by rank.  The columns are: built-in backends in the order of their bits,
+ * Meta, named backends in the order of their bits.  A table with columns for n named backends has
+ * DPI_SLOTS(n) slots. */
 enum {
 #ifdef DP_TEST_INSERTED
     DPI_PER_BACKEND = 8,
@@ -191,15 +192,15 @@ typedef struct dpi_queued {
  * once that code may be gone. */
 typedef struct dpi_device {
     atomic_uint refs;
-    int bit;           /* -1: not installed yet */
-    const char *name;  /* name of its backend, interned */
+    int bit;           /* -1: not the device of a backend yet */
+    const char *name;  /* name of its backend, never freed */
     bool host;         /* true: tensors are in host memory, and `ops` is all zero */
     dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
     /* The lock of backend.c protects these fields. */
-    bool changing;   /* closed: other threads may not enter */
-    bool ended;      /* final: entering fails, and the plugin's code may be gone */
+    bool changing;   /* closed: dpi_device_enter() of other threads waits */
+    bool ended;      /* for ever: entering fails, and the plugin's code may be gone */
     bool warned;     /* a warning about a changed floating-point environment was sent */
-    unsigned inside; /* threads between enter and leave, each entry counted */
+    unsigned inside; /* calls of dpi_device_enter() minus calls of dpi_device_leave() */
     /* The lock of block.c protects these lists of memory that `ops` allocated. */
     struct dpi_block *blocks, *waiting; /* `waiting`: freed, but still used by streams */
     /* The lock of stream.c protects the list of streams and events that `ops` made. */
@@ -207,24 +208,26 @@ typedef struct dpi_device {
     dpi_queued queued;
 } dpi_device;
 /* Make a device from a plugin's record `ops`; NULL: a device in host memory.  DP_EPLUGIN: the
- * record lacks a function or has unknown flags.  The device has no bit until it is installed. */
+ * record lacks a required function or has unknown flags.  The device has no bit until
+ * dpi_backend_install(). */
 int dpi_device_new(const char *name, const dp_device_ops *ops, dpi_device **out, dp_error *err);
 dpi_device *dpi_device_ref(dpi_device *d);
 dpi_device *dpi_device_unref(dpi_device *d);
 
-/* Register backend `name` with device `d`.  The device name of a built-in backend ("cuda") gets
- * that backend's bit.  A name whose old bit is still alive gets that bit back.  Every other name
- * gets the lowest free named bit.  The table has a reference to `d` until another device replaces
- * it.  DP_EEXISTS: the name is registered, or is "cpu", "meta" or a kind's.  DP_ERESOURCE:
- * DP_B_NAMED_MAX named backends are alive. */
+/* Register backend `name` with device `d`.  A bit is alive, and so is its backend, while the bit is
+ * built in, registered, used by a storage, or pinned.  The device name of a built-in backend
+ * ("cuda") gets that backend's bit.  A name whose old bit is still alive gets that bit back.  Every
+ * other name gets the lowest named bit that is not alive.  The table has a reference to `d` until
+ * another device replaces it.  DP_EEXISTS: the name is registered, or is "cpu", "meta" or a kind's.
+ * DP_ERESOURCE: DP_B_NAMED_MAX named backends are alive. */
 int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit,
                         dp_error *err);
 /* Make a device from `ops` and register backend `name` with it, as dpi_backend_install() does. */
 int dpi_backend_register(const char *name, const char *owner, const dp_device_ops *ops, int *bit,
                          dp_error *err);
-/* Replace `old`, which must be closed, by `d` at a reload of plugin `owner`; the bit stays the
- * same.  Both devices are open afterwards: `d` for all calls, `old` only for releasing memory,
- * streams and events that it made. */
+/* Replace `old`, which must be closed (dpi_device_close()), by `d` at a reload of plugin `owner`;
+ * the bit stays the same.  Both devices are open afterwards: `d` for all calls, `old` only for
+ * releasing memory, streams and events that it made. */
 void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
 /* End the registration of `bit`.  Returns when no other thread runs a function of its device.
  * Later allocations on the backend fail with an error that names it.  The bit is free again when no
@@ -232,7 +235,7 @@ void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
 void dpi_backend_unregister(int bit);
 /* Close `d`: other threads cannot enter it.  Returns when all other threads have left. */
 void dpi_device_close(dpi_device *d);
-/* Reopen `d`, which was closed for a change that was given up. */
+/* Reopen `d`, which was closed for a change that did not take place. */
 void dpi_device_open(dpi_device *d);
 /* End `d`, which is closed: entering it fails from now on.  If `d` is still the device of its
  * backend, the backend's registration ends too. */
@@ -241,7 +244,7 @@ int dpi_backend_find(const char *name);        /* bit by key name ("CPU", "npu")
 int dpi_backend_find_device(const char *name); /* bit by device name ("cpu", "npu"); -1: unknown */
 const char *dpi_backend_name(int bit);         /* NULL: no living backend has this bit */
 bool dpi_backend_has_memory(int bit);          /* does a plugin allocate its tensors? */
-unsigned dpi_backend_named_top(void);          /* highest living bit + 1 - DP_B_NAMED_FIRST */
+unsigned dpi_backend_named_top(void); /* number of named bits up to the highest living one */
 /* Count one storage more, or one fewer, on backend `bit`.  While a backend has storages, its bit is
  * not reused and its plugin is not unloaded.  dp_backends_pin() only prevents the reuse. */
 void dpi_backend_ref(int bit);
@@ -273,7 +276,8 @@ int dpi_device_waited(dpi_device *d, const char *function, int rc, const dp_erro
  * `from`. */
 int dpi_device_failed(const dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_error *err);
-/* Number of devices of the backend; indices are smaller.  The caller must have entered `d`. */
+/* Number of devices of the backend; every device index is below this number.  The caller must have
+ * entered `d`. */
 int dpi_device_count(const dpi_device *d);
 /* Number of registrations of `bit` that have ended; a reload does not count.  An object that stores
  * this number can detect that its backend was unloaded, even if a later backend has the same name.

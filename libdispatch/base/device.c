@@ -111,8 +111,8 @@ int dpi_device_count(const dpi_device *d)
     return n > 0 ? n : 0; /* a negative count means no device */
 }
 
-/* CPU and Meta have one device each, and their names have no index.  Other names have one, as in
- * PyTorch's "cuda:0". */
+/* CPU and Meta have one device each, and their names have no index.  Names of other devices have an
+ * index, as in PyTorch's "cuda:0". */
 const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX])
 {
     int bit = dp_device_backend(d), index = dp_device_index(d);

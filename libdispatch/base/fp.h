@@ -63,7 +63,7 @@ typedef float dpi_floats __attribute__((vector_size(16)));
  * AMD's Zen 4 stmxcsr waits for all earlier operations, and two of them add 30 to 50 ns to a call,
  * while two additions add 0.2 to 0.7 ns.  On Intel's cores a subnormal sum of two normal operands
  * takes 30 ns, but half a nanosecond if one operand is subnormal, as here.  The function does not
- * see which exceptions trap.  Its addition is inexact. */
+ * see which exceptions trap.  Its addition sets the status flag for inexact results. */
 static inline __attribute__((always_inline)) dpi_fp dpi_fp_look(void)
 {
     /* Elements 0 and 1: sums that are rounded at 3/4 of an ulp, up and down.  Element 2: a

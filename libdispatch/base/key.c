@@ -52,7 +52,8 @@ static bool per_backend(int rank)
 /* Call a functionality plain if it is not per backend.  PLAIN_x is the number of plain
  * functionalities up to x, which is the slot of x if x is plain.  PER_x is the index of x among the
  * per-backend ones.  PLAIN_NEXT_x and PER_NEXT_x have no value of their own: they are the previous
- * enumerator plus 1.  PLAIN_x and PER_x subtract that 1 again if x is of the other sort. */
+ * enumerator plus 1.  PLAIN_x subtracts that 1 again if x is per backend, and PER_x does if x is
+ * plain. */
 enum {
     PLAIN_START = 0,
 #define COUNT(name, id, per, prefix) PLAIN_NEXT_##name, PLAIN_##name = PLAIN_NEXT_##name - (per),
@@ -67,7 +68,7 @@ enum {
 };
 #define SLOT(name, per) ((per) ? DPI_SLOTS_PLAIN + (int)PER_##name : (int)PLAIN_##name)
 
-#define NAMED(b) [b].column = (b) + 1 /* + 1: Meta's column is before them */
+#define NAMED(b) [b].column = (b) + 1 /* + 1: Meta's column is before those of named backends */
 #define NAMED8(b)                                                                                  \
     NAMED(b), NAMED(b + 1), NAMED(b + 2), NAMED(b + 3), NAMED(b + 4), NAMED(b + 5), NAMED(b + 6),  \
         NAMED(b + 7)
@@ -92,7 +93,8 @@ _Static_assert(DPI_COLUMNS_BUILTIN + DP_B_NAMED_MAX < UINT8_MAX, "no table has s
 _Static_assert(DP_B_NAMED_FIRST + DP_B_NAMED_MAX <= 62, "bit 62 is no backend's");
 _Static_assert(DP_B_NAMED_MAX == 40, "dpi_slot_rows lists 40 named backends");
 
-/* Functionality ids by slot.  Per-backend ones are listed once, at the slots of CPU's column. */
+/* Functionality ids by slot.  Per-backend functionalities are listed once, at the slots of CPU's
+ * column. */
 static const uint8_t slot_functionality[DPI_SLOTS_PLAIN + DPI_PER_BACKEND] = {
 #define INVERSE(name, id, per, prefix) [SLOT(name, per)] = (id),
     DP_FUNCTIONALITY_MAP(INVERSE)
@@ -411,7 +413,7 @@ bool dpi_alias_has(dp_key alias, dp_key k)
 
     if (!dp_key_is_alias(alias))
         return alias == k;
-    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* DPI_OBSERVES_SESSIONS: a number above the aliases */
+    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* such as DPI_OBSERVES_SESSIONS, 0xff: no alias */
         return false;
     if (k == DP_KEY_Undefined || dp_key_is_alias(k))
         return false;

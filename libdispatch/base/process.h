@@ -1,4 +1,5 @@
-/* process.h -- saves and restores process state that a plugin's code may change.
+/* process.h -- saves and restores state of the process and of the thread that a plugin's code may
+ * change.
  *
  * Callers use these functions around code of a plugin. */
 #ifndef DPI_PROCESS_H

@@ -28,7 +28,7 @@ struct dp_event {
     bool untimed;                  /* made with DP_EVENT_NO_TIMING */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all lists of handles */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the lists of handles */
 
 /* -- handles -- */
 
@@ -76,7 +76,7 @@ static void handle_unref(dpi_handle *h)
 
 /* Arguments for making a handle. */
 typedef struct handle_spec {
-    const char *function; /* of the device, for errors */
+    const char *function; /* name of a member of dp_device_ops, for errors */
     /* Calls that function; NULL: the handle stays NULL. */
     int (*make)(dpi_device *d, int index, const struct handle_spec *m, void **out, dp_error *err);
     void (*free)(int index, void *handle);

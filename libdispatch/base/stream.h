@@ -37,9 +37,10 @@ int dpi_device_check_index(const dpi_device *d, dp_device device, dp_error *err)
  * DP_EVALUE: they may not. */
 int dpi_device_check_priority(dpi_device *d, dp_device device, int priority, dp_error *err);
 
-/* At a reload, move the state of `old` that is not blocks, such as a driver context, to the new
- * code `d`.  Both devices must be closed.  True also if one of them lacks the functions for this.
- * False: it failed and a warning says why; `d` must not adopt blocks either. */
+/* At a reload, move the state of `old` other than blocks of device memory, for example a driver
+ * context, to the new code `d`.  Both devices must be closed.  True also if one of them lacks the
+ * functions for this.  False: it failed and a warning says why; `d` must not adopt blocks
+ * either. */
 bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d);
 
 /* Pin the device of `s` until dpi_device_leave(); `*handle` gets the backend's handle of `s`. */

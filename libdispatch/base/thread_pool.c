@@ -13,8 +13,9 @@
  * the next clock tick (4 ms), longer than most jobs take.  Because of that a helper must not run on
  * the core on which its caller called it.
  *
- * If a loop body ends its helper thread (pthread_exit), the job fails and a new thread replaces the
- * helper's thread.  If a body ends its caller's thread, the kernel ends, too (registry/thread.c).
+ * If a loop body ends the helper thread on which it runs (pthread_exit), the job fails and a new
+ * thread replaces the helper's thread.  If a body ends the thread of its caller, the kernel that
+ * called dp_parallel_for() ends, too (registry/thread.c).
  *
  * If a body changes the floating-point environment of a helper, the change moves to the caller's
  * thread, as if the body had run on that thread.  The code that started the kernel checks that
@@ -28,11 +29,11 @@
 
 enum {
     THREADS_MAX = 256,
-    PIECES_PER_THREAD = 4, /* several, to balance pieces of unequal cost */
+    PIECES_PER_THREAD = 4, /* more than one, since pieces may differ in cost */
     ALIGN = 64,            /* elements; sizes of pieces of large loops are multiples of this */
     ALIGNED_MIN = 64 * ALIGN,
     POLL_NANOS = 100000,  /* polling time before a thread sleeps */
-    POLLS = 64,           /* between two yields of the core */
+    POLLS = 64,           /* polls between two yields of the core */
     SLICE_NANOS = 2000000 /* about the longest time between two checks of `stop` */
 };
 
@@ -46,7 +47,7 @@ typedef struct job {
     _Atomic int64_t claimed; /* pieces that threads have begun */
     const dpi_stop *stop;    /* borrowed; NULL: the job cannot be stopped */
     atomic_int stopped;      /* the error code, once the job was stopped */
-    unsigned wanted;         /* number of helpers still wanted; in the list while > 0 */
+    unsigned wanted;         /* helpers still wanted; the job is in `jobs` while this is > 0 */
     atomic_uint inside;      /* number of helpers that work on the job */
     atomic_bool fp_changed;  /* a body changed a helper's floating-point environment to `fp` */
     _Atomic(dpi_fp) fp;
@@ -56,7 +57,7 @@ typedef struct helper {
     pthread_t thread;
     pthread_cond_t wake;
     struct helper *next; /* in the list `asleep` */
-    bool called;         /* woken for a job */
+    bool called;         /* call_helpers() woke it for a job */
     job *job;            /* the job that the helper works on */
     dpi_fp fp;           /* floating-point environment before the job */
     int avoided_cpu;     /* the core that it must not run on; -1: none */
@@ -121,7 +122,8 @@ static void run_pieces(job *j)
     current_stop = before;
 }
 
-/* Poll until `*word` is zero (`zero`) or not zero (not `zero`).  False: POLL_NANOS have passed. */
+/* Poll until `*word` is 0, or, if `zero` is false, until it is not 0.  False: POLL_NANOS have
+ * passed. */
 static bool poll_for(const atomic_uint *word, bool zero)
 {
     uint64_t end = dpi_nanos() + POLL_NANOS;
@@ -177,8 +179,8 @@ static void sleep_until_called(helper *h)
         pthread_cond_wait(&h->wake, &lock);
 }
 
-/* `lock` is held.  After the last helper has left, the caller may end `j`, so the helper must not
- * use it. */
+/* `lock` is held.  After the last helper has left, the job's caller may return, and `j` lies on the
+ * caller's stack, so the helper must not use `j` after this. */
 static void leave_job(job *j)
 {
     if (atomic_fetch_sub_explicit(&j->inside, 1, memory_order_release) == 1)
@@ -207,7 +209,7 @@ static void replace_thread(void *arg)
     job *j = self->job;
     pthread_t next;
 
-    fp_move_to_job(self); /* first, because the new thread inherits the environment */
+    fp_move_to_job(self); /* first, because the new thread inherits this environment */
     atomic_store(&j->stopped, DPI_THREAD_LEFT);
     atomic_store(&j->claimed, j->n_pieces);
     pthread_mutex_lock(&lock);

@@ -1,6 +1,6 @@
 /* convert.c -- loops that convert elements of each dtype to each dtype: 144 loops.
  *
- * Compiled once for each vector level of the target; the macro DP_ISA is the level.
+ * This file is compiled once for each vector level of the target; the macro DP_ISA is the level.
  * base/convert.c chooses the level at run time. */
 #include "base/levels/convert.h"
 
@@ -31,7 +31,7 @@ CV_TO(CV_LOOPS)
 #ifdef __F16C__
 #include <immintrin.h>
 
-/* Intrinsics, because the compiler does not vectorise dp_float16_to_float(). */
+/* Intrinsics are used here because the compiler does not vectorise dp_float16_to_float(). */
 static void wide_f16_to_f32(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)
 {
     int64_t i = 0;
