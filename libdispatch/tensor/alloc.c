@@ -51,8 +51,8 @@ typedef struct size_class {
     size_t bytes;
 } size_class;
 
-/* The size class of `bytes`, at least 1.  Above 256 bytes each doubling has four classes, numbered
- * by the two bits below the highest one. */
+/* Return the size class of `bytes`, which is at least 1.  Above 256 bytes each doubling has four
+ * classes, numbered by the two bits below the highest one. */
 static size_class class_of(size_t bytes)
 {
     size_t last = bytes - 1;
@@ -70,7 +70,7 @@ static size_t class_bytes(unsigned number)
     return number < 4 ? (number + 1) * (size_t)64 : (number % 4 + 5) << (number / 4 + 5);
 }
 
-/* The i-th shard that this thread searches; number 0 is the thread's own. */
+/* Return the i-th shard that this thread searches; number 0 is the thread's own. */
 static shard *shard_of(unsigned i)
 {
     static atomic_uint threads;
@@ -103,7 +103,7 @@ static void block_free(void *p, size_t bytes)
         munmap(p, bytes);
 }
 
-/* Take the block of class `number` that was put on the shelf of shard `s` last; NULL: none. */
+/* Take the newest block of class `number` from the shelf of shard `s`; NULL: the shelf is empty. */
 static void *shelf_take(shard *s, unsigned number)
 {
     shelf *f = &s->shelves[number];
@@ -164,7 +164,8 @@ void dpi_memory_free(void *p, size_t bytes)
     size_class c = class_of(bytes);
     bool cacheable = c.number < CLASSES && c.bytes <= DP_LIMIT_WARM_BYTES / 2;
     if (cacheable && dpi_memory_warm() + c.bytes > DP_LIMIT_WARM_BYTES)
-        dp_memory_trim(DP_LIMIT_WARM_BYTES / 2); /* half: the next free need not trim again */
+        /* to half, so that the next call need not trim again */
+        dp_memory_trim(DP_LIMIT_WARM_BYTES / 2);
     if (!cacheable || !shelf_put(shard_of(0), c.number, p))
         block_free(p, c.bytes);
 }

@@ -10,8 +10,8 @@ typedef struct rows {
     size_t dst_pitch, src_pitch; /* in bytes */
 } rows;
 
-/* Merge the outer dimensions [0, d) of `g` into one.  `*stride`: stride of that one, in
- * elements. */
+/* Tell whether the outer dimensions [0, d) of `g` can be merged into one.  `*stride` gets the
+ * stride of the merged dimension, in elements. */
 static bool outer_dims_merge(const dpi_geometry *g, int d, int64_t *stride)
 {
     int64_t next = -1;

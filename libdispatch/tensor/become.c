@@ -1,4 +1,4 @@
-/* become.c -- give a tensor another geometry.  Replaced geometries stay while a call may use them,
+/* become.c -- gives a tensor another geometry.  Replaced geometries stay while a call may use them,
  * and are restored if a kernel fails. */
 #include "home.h"
 
@@ -25,9 +25,8 @@ static int change_check(const dp_tensor *t, int limit, dp_error *err)
     return DP_OK;
 }
 
-/* Tell whether every call that began at change `began` or later uses `g` or a newer geometry, never
- * the one that `g` replaced.  If `g` was undone, calls that began before that use the replaced
- * one. */
+/* Tell whether no call that began at change `began` or later uses the geometry that `g` replaced.
+ * Such a call uses `g` or a newer geometry, unless `g` was undone. */
 static bool hides_replaced(const dpi_geometry *g, uint64_t began)
 {
     return g->since <= began &&
@@ -55,8 +54,9 @@ static void release_replaced(const dp_tensor *t)
         dpi_home_unref(DPI_HOME_OF(geometry, gone));
 }
 
-/* Finding the oldest running call is not free, so it is done once in several changes, and whenever
- * a replaced geometry keeps memory alive. */
+/* Tell whether replaced geometries should be released now.  Releasing takes a search for the oldest
+ * running call, so it is done only at every INTERVAL-th change, and whenever a replaced geometry
+ * keeps a storage or parts alive. */
 static bool release_is_due(const dpi_geometry *g, const dpi_geometry *next)
 {
     enum { INTERVAL = 8 };
@@ -85,7 +85,8 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
     atomic_store_explicit(&t->geometry, g, memory_order_release);
 }
 
-/* Give all ts[i] the geometries of from[i], or none.  `limit`: replaced geometries per tensor. */
+/* Give every ts[i] the geometry of from[i], or change none of them.  `limit`: greatest number of
+ * replaced geometries of a tensor. */
 static int change_all(int n, dp_tensor *const *ts, dp_tensor *const *from, int limit, dp_error *err)
 {
     int first = 0, rc = DP_OK;
@@ -211,7 +212,7 @@ int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err)
     return rc;
 }
 
-/* Visits every storage that `t` has had since `change`. */
+/* Every storage that `t` has had since `change` is visited. */
 void dpi_tensor_shrink(dp_tensor *t, uint64_t change)
 {
     const dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);

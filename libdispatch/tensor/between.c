@@ -29,7 +29,7 @@ int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_erro
         dpi_device_leave(d);
         return rc;
     }
-    if (d != src_d || d->ops.copy_between == NULL) /* a reload came in between */
+    if (d != src_d || d->ops.copy_between == NULL) /* the backend was reloaded meanwhile */
         rc = dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", d->name);
     else if ((rc = d->ops.copy_between(dp_device_index(to), dpi_tensor_data(dst),
                                        dp_device_index(from), dpi_tensor_data(src), bytes,

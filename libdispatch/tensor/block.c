@@ -1,9 +1,9 @@
 /* block.c -- memory that a device's code allocated or pinned, and the streams that use it.
  *
- * A block outlives its storage while streams use it (dp_record_stream).  Then the block waits on a
- * list with one event per stream, and the next allocation on its device or dpi_blocks_reap()
- * releases it after these events.  No thread waits for that.  A device lists all of its blocks, so
- * that they are returned to the code that allocated them before that code is unloaded.
+ * A block outlives its storage while streams use it (dp_record_stream).  Such a block waits on a
+ * list, with one event for each stream.  After these events, the next allocation on its device, or
+ * dpi_blocks_reap(), releases it; no thread waits.  A device lists all of its blocks, so that they
+ * are returned to the code that allocated them before that code is unloaded.
  *
  * Over 500 lines: all functions share one lock and two lists that no other source file sees. */
 #include "base/stream.h"
@@ -14,21 +14,22 @@
 typedef struct use {
     struct use *next;
     dp_stream *stream; /* counted */
-    /* counted; recorded when the block begins to wait; NULL: nothing to wait for */
+    /* a reference; recorded when the block begins to wait; NULL: nothing to wait for */
     dp_event *event;
 } use;
 
 struct dpi_block {
-    dpi_device *owner; /* counted; enter it with dpi_device_use() */
+    dpi_device *owner; /* a reference; enter it with dpi_device_use() */
     dp_device device;
     dpi_storage *storage; /* NULL: pinned memory, or the storage is gone */
     void *data;
     size_t bytes;
     bool pinned;          /* host memory; else memory of the device */
     bool imported;        /* from another process: released by import_end() */
-    dp_stream *stream;    /* counted; the stream passed to ops.allocate; NULL: the default one */
-    atomic_bool unpinned; /* the device ended: now ordinary host memory */
-    atomic_uint_fast64_t since; /* number of the reload that did not adopt it; 0: none */
+    dp_stream *stream;    /* a reference; ops.allocate got it; NULL: the default stream */
+    atomic_bool unpinned; /* the device ended: `data` is ordinary host memory now */
+    /* change (dpi_changes) at which a reload did not adopt it; 0: none */
+    atomic_uint_fast64_t since;
     use *uses;
     dpi_charge charge;                   /* charge that is refunded when the block is freed */
     struct dpi_block *next, **prev_next; /* in owner->blocks */
@@ -37,7 +38,7 @@ struct dpi_block {
 
 enum { PAGE = 4096, ALIGN = 64 /* as in dp_device_ops */ };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for lists, uses and dpi_block.storage */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects lists, `uses`, `storage` */
 
 /* -- lists -- */
 
@@ -70,7 +71,7 @@ static void unlist(dpi_block *b)
     pthread_mutex_unlock(&lock);
 }
 
-/* Take all waiting blocks; other threads do not find these any more. */
+/* Take all waiting blocks off the list of `d`, so that no other thread finds them. */
 static dpi_block *take_waiting(dpi_device *d)
 {
     pthread_mutex_lock(&lock);
@@ -165,8 +166,8 @@ int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err)
     return DP_OK;
 }
 
-/* Record an event behind the work on u's stream.  If that fails, wait for the stream: memory in use
- * must not be released. */
+/* Record an event in u's stream.  If that fails, wait for the stream, because memory in use must
+ * not be released. */
 static void use_mark(use *u)
 {
     if (dpi_event_new_on(u->stream, &u->event, NULL) == DP_OK &&
@@ -176,7 +177,7 @@ static void use_mark(use *u)
     dpi_stream_synchronize(u->stream, NULL);
 }
 
-/* A failed query counts as over: a device waits for all its work before its code is unloaded. */
+/* Have all streams finished with `b`?  Yes if a query fails: the device's end waits for it. */
 static bool is_over(const dpi_block *b)
 {
     bool done = true;
@@ -208,7 +209,7 @@ static void call_aside_listener(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The storage of `b` is gone.  Returns true if `b` must wait for streams. */
+/* Make `b`, whose storage was freed, wait if streams still use it, and return true if it waits. */
 static bool put_aside(dpi_block *b)
 {
     dpi_device *d;
@@ -303,8 +304,7 @@ static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
                         dp_device_name(device, name));
 }
 
-/* Check the address that function `by` returned.  The caller returns a misaligned block to the
- * device. */
+/* Check the address that function `by` returned.  DP_EPLUGIN: it is misaligned. */
 static int check_address(const dpi_device *d, const char *by, const dpi_block *b, dp_error *err)
 {
     if ((uintptr_t)b->data % ALIGN == 0)
@@ -350,7 +350,7 @@ static int import(dpi_device *d, dpi_block *b, const dp_block_name *name, dp_err
     return rc;
 }
 
-/* The current stream that the block is for.  NULL: the default one, or out of memory. */
+/* Return the current stream of `device` in dp_streams number `streams`; NULL: the default. */
 static dp_stream *stream_for(const dpi_device *d, uint32_t streams, dp_device device)
 {
     dp_streams *all = d->ops.stream_new != NULL ? dpi_streams_of(streams) : NULL;
@@ -374,7 +374,7 @@ static dpi_block *block_new(dpi_device *d, dp_device device, size_t bytes)
     return b;
 }
 
-/* `name` NULL: allocate; else open the block of another process. */
+/* Make the block of `storage`.  `name` not NULL: open this block of another process. */
 static int block_for(dpi_device *d, dpi_storage *storage, uint32_t streams,
                      const dp_block_name *name, dp_error *err)
 {
@@ -462,7 +462,7 @@ int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out
 
 /* -- using a block -- */
 
-/* Tell whether this call began before the reload that did not adopt `b`; then it still uses `b`. */
+/* Did this thread's call, which may use `b`, begin before the reload that did not adopt `b`? */
 static bool began_before(const dpi_block *b)
 {
     uint64_t since = atomic_load_explicit(&b->since, memory_order_acquire);
@@ -515,7 +515,7 @@ void dpi_device_quiet(dpi_device *d)
 void dpi_device_end(dpi_device *d)
 {
     if (d->bit < 0)
-        return; /* it was never installed */
+        return; /* it never became the device of a backend */
     dpi_device_close(d);
     dpi_streams_end(d);
     dpi_block *waiting = take_waiting(d);
@@ -539,7 +539,7 @@ static bool adopt(const dpi_block *b, const dpi_device *old, const dpi_device *d
     return true;
 }
 
-/* Move `b` from `old` to `d`, or return false and leave `b` to calls that began before. */
+/* Move `b` from `old` to `d`, or return false and leave `b` to calls that began before `since`. */
 static bool adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, bool handed,
                             uint64_t since)
 {
@@ -578,15 +578,15 @@ uint64_t dpi_device_storages(const dpi_device *d)
     return n;
 }
 
-/* No thread has entered `old`, so its list changes only here.  The lock for shape changes comes
- * first: a thread that holds it may be waiting to enter the device. */
+/* No thread has entered `old`, so its list changes only here.  Shape changes are excluded before
+ * `old` is closed, because a thread that changes a shape may be waiting to enter `old`. */
 uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
     uint64_t since = dpi_change_shapes_begin(), lost = 0;
 
     dpi_device_close(old);
     d->bit = old->bit;
-    dpi_device_close(d); /* nobody may use adopted blocks before `d` is installed */
+    dpi_device_close(d); /* nobody may use adopted blocks before dpi_backend_replace() */
     bool handed = dpi_device_hand_over(old, d);
     for (dpi_block *b = old->blocks, *next; b; b = next) {
         next = b->next;

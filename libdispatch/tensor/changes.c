@@ -1,6 +1,6 @@
-/* changes.c -- numbers of shape changes, the change at which this thread's call began, and the
- * oldest running call.  They decide which geometry of a tensor a call uses (dpi_geometry_of), and
- * which replaced geometries can be released. */
+/* changes.c -- counts shape changes, and knows the change at which this thread's call began, and at
+ * which the oldest running call began.  These numbers decide which geometry of a tensor a call uses
+ * (dpi_geometry_of), and which replaced geometries can be released. */
 #include "room.h"
 #include <pthread.h>
 

@@ -1,13 +1,14 @@
 /* copy.c -- copy elements between two tensors of any dtypes and layouts, on any two devices.
  *
  * Elements move in host memory.  For device memory, the bytes from a tensor's first to its last
- * element are copied to or from a host buffer.  One device is entered at a time: no deadlock. */
+ * element are copied to or from a host buffer.  Only one device is entered at a time, so that
+ * threads that copy in opposite directions cannot deadlock. */
 #include "nest.h"
 
 /* One side of a copy, in host memory or on a device. */
 typedef struct side {
     dp_dtype dtype;
-    const int64_t *strides; /* in elements; NULL: as packed as the other side, and with its dtype */
+    const int64_t *strides; /* in elements; NULL: both sides are packed, with the same dtype */
     char *data;             /* first element */
     uint64_t bits;          /* subset of DPI_MATH_BITS */
 } side;
@@ -17,12 +18,14 @@ typedef struct side {
 typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
-    bool uncached;        /* stores bypass the caches; the destination is packed in each run */
-    int64_t period, step; /* number of source elements that repeat; their stride; 0: none */
-    uint64_t bits;        /* DPI_MATH_BITS to apply while copying, not afterwards */
+    bool uncached; /* stores bypass the caches; the destination is packed along dimension 0 */
+    /* length of the source's repeated sequence (merge_period()), its stride; 0: none */
+    int64_t period, step;
+    uint64_t bits; /* DPI_MATH_BITS that are applied while copying, not afterwards */
 } copy_job;
 
-/* Write `n` elements: the period's elements from number `at` to its end, then whole periods. */
+/* Write `n` elements of the repeated sequence: its elements from number `at` on, then whole
+ * sequences. */
 static void make_period(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), head = j->period - at;
@@ -34,7 +37,7 @@ static void make_period(const copy_job *j, char *dst, const char *src, int64_t a
     dpi_repeat(dst, (head + at) * bytes, n * bytes);
 }
 
-enum { TILE = 16 << 10 }; /* bytes of a tile: whole periods that are written repeatedly */
+enum { TILE = 16 << 10 }; /* bytes of a buffer of whole sequences, which is written repeatedly */
 
 static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
@@ -53,7 +56,7 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     }
 }
 
-/* Conjugate and negate in a buffer: in the destination, overlapping elements would change twice. */
+/* Conjugate and negate in a buffer: elements of the destination overlap and would change twice. */
 static void copy_with_math_bits(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
                                 int64_t src_stride, int64_t n)
 {
@@ -94,8 +97,8 @@ static void copy_range(int64_t begin, int64_t end, void *user)
         dpi_uncached_end();
 }
 
-/* If the destination is packed and a tile holds several periods, a sequence of source elements that
- * the nest's first two dimensions repeat, merge these two dimensions into one. */
+/* If dimension 1 repeats the source elements of dimension 0 (its stride is 0), the destination is
+ * packed, and TILE bytes hold this sequence, the period, at least twice, merge both dimensions. */
 static void merge_period(dpi_nest *nest, copy_job *j)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), packed = bytes;
@@ -212,8 +215,8 @@ static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction,
     return rc;
 }
 
-/* Set `*data` to t's first element in host memory.  For a device tensor, that is in a new buffer
- * `*owned` of span_bytes(t), which holds t's bytes if `filled`; else `*owned` is NULL. */
+/* Set `*data` to t's first element in host memory.  For device memory, this is a new buffer
+ * `*owned` of span_bytes(t), with a copy of t's bytes if `filled`; otherwise `*owned` is NULL. */
 static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_error *err)
 {
     dpi_device *d;
@@ -224,7 +227,7 @@ static int stage(const dp_tensor *t, bool filled, void **owned, char **data, dp_
     *data = dpi_tensor_data(t);
     if (rc < 0)
         return rc;
-    dpi_device_leave(d); /* entered only to check that it exists; host memory stays */
+    dpi_device_leave(d); /* entered only to check that the device exists; host memory stays valid */
     if (s->host)
         return DP_OK;
     size_t bytes = span_bytes(t);
@@ -304,8 +307,8 @@ static int copy_packed(char *dst, const char *src, int64_t bytes, int threads, c
                       : DP_OK;
 }
 
-/* Copy one block of bytes within one device, or in host memory.  If not both tensors have memory of
- * the device's present code, entering the device fails. */
+/* Copy one block of bytes within one device, or in host memory.  Entering the device fails if the
+ * memory of one tensor belongs to code of the device that was replaced. */
 static int copy_block(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
                       dp_error *err)
 {
@@ -444,7 +447,7 @@ static dp_dtype stored_as(dp_dtype of)
     return of == DP_BOOL ? DP_UINT8 : of;
 }
 
-/* `src`: packed elements of dtype `of`. */
+/* Write the packed elements at `src`, which have dtype `of`, to `t`. */
 static int write_elements(dp_tensor *t, dp_dtype of, const void *src, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);

@@ -9,7 +9,7 @@ int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_
 
     if (f == DP_CONTIGUOUS)
         return dpi_empty_strided(dtype, at, ndim, sizes, NULL, out, err);
-    /* before strides: products of sizes must fit int64 */
+    /* first, because strides are products of sizes, which must fit int64 */
     int rc = dpi_packed_check(dtype, ndim, sizes, err);
     if (rc == DP_OK)
         rc = dpi_strides_format(ndim, sizes, f, strides, err);

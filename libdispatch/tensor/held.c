@@ -1,8 +1,8 @@
-/* held.c -- how many bytes all storages hold now, and the peak.
+/* held.c -- counts the bytes of all storages, and the peak of this number.
  *
- * Each thread counts in a counter of its own and adds it to the common ones in steps of
- * FLUSH_BYTES.  Therefore the peak can miss up to FLUSH_BYTES per thread.  It is never below a
- * number of bytes that dpi_storage_stats() has returned. */
+ * Each thread counts in a counter of its own, and adds this counter to the common one when it
+ * exceeds FLUSH_BYTES.  Therefore the peak can be too low by FLUSH_BYTES for each thread.  The peak
+ * is never below a number of bytes that dpi_storage_stats() has returned. */
 #include "room.h"
 
 static struct {
@@ -42,7 +42,7 @@ void dpi_storage_stats(uint64_t *bytes, uint64_t *peak)
 {
     int64_t now = atomic_load(&bytes_held.now) + dpi_tally_sum(DPI_TALLY_BYTES);
 
-    *bytes = now > 0 ? (uint64_t)now : 0; /* threads that count at the same time may be missed */
+    *bytes = now > 0 ? (uint64_t)now : 0; /* counts that threads are adding may be missed */
     raise_peak(now);
     *peak = (uint64_t)atomic_load(&bytes_held.peak);
 }

@@ -1,4 +1,5 @@
-/* home.c -- the end of homes: release everything that a tensor without references refers to. */
+/* home.c -- frees homes, and releases everything that a tensor whose last reference was dropped
+ * refers to. */
 #include "home.h"
 
 /* Drop a reference.  If it was the last one, add `h` to the list `dead`. */
@@ -64,7 +65,8 @@ void dpi_geometry_uncount_needs(dpi_geometry *g)
     g->needs = 0;
 }
 
-/* Free the homes on the list.  A loop, not a recursion: the chain of references can be long. */
+/* Free the homes on the list.  This is a loop and not a recursion, because the chain of references
+ * from home to home can be long. */
 static void free_dead(dpi_home *dead)
 {
     for (dpi_home *h; (h = dead) != NULL;) {

@@ -29,7 +29,7 @@ static inline dpi_home *dpi_home_new(int ndim, size_t inline_bytes)
     return h;
 }
 
-/* The address of the storage data inside home `h`. */
+/* Return the address of the storage data inside home `h`. */
 static inline void *dpi_home_inline_data(dpi_home *h, int ndim)
 {
     uintptr_t end = (uintptr_t)((int64_t *)(h + 1) + 2 * (size_t)ndim);
@@ -43,8 +43,8 @@ static inline dpi_home *dpi_home_ref(dpi_home *h)
     return h;
 }
 
-/* The home of t's version if `t` has a reference to that home.  NULL if the version lies in t's own
- * home, or in the home of t's root, to which `t` has a tensor reference instead. */
+/* Return the home of t's version if `t` has a reference to that home.  NULL: the version lies in
+ * t's own home, or in the home of t's root; `t` has a reference to that tensor instead. */
 static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
 {
     dpi_home *h = DPI_HOME_OF(version, t->version);
@@ -66,7 +66,7 @@ static inline dp_keyset dpi_keys_for(dp_keyset keys, dp_dtype dtype)
     return keys;
 }
 
-/* Initialise h's tensor.  It takes a reference of the caller to the home of `g`, and one to the
+/* Initialise h's tensor.  Takes two references of the caller, one to the home of `g` and one to the
  * home of `v`. */
 static inline dp_tensor *dpi_tensor_init(dpi_home *h, dp_dtype dtype, dpi_geometry *g,
                                          dpi_version *v)
@@ -119,7 +119,7 @@ static inline dpi_geometry *dpi_tensor_strip(dp_tensor *from)
 /* -- home.c -- */
 
 void dpi_home_unref(dpi_home *h);
-/* `g` is not used any more: do not count it in dpi_growth.needs of its storage. */
+/* Stop counting `g` in dpi_growth.needs of its storage, because `g` is not used any more. */
 void dpi_geometry_uncount_needs(dpi_geometry *g);
 
 /* -- tensor.c -- */

@@ -122,8 +122,8 @@ static bool is_input(const dp_iter *it, const dp_tensor *t)
     return false;
 }
 
-/* Check the shape of output `k`, and mark it for resizing if that is wrong.  An output that is also
- * an input is written in place, so it cannot be resized. */
+/* Check the shape of output `k`, and mark the output for resizing if the shape is wrong.  An output
+ * that is also an input is written in place, so it cannot be resized. */
 static int check_output(dpi_iter_plan *p, int k, dp_error *err)
 {
     const dpi_geometry *g = p->geometry[k];
@@ -252,7 +252,8 @@ static int build(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     return rc == DP_OK ? dpi_iter_lay_out(p, a, err) : rc;
 }
 
-/* Give the outputs to the caller.  The last step that can fail comes first. */
+/* Give the outputs to the caller.  Only the first step can fail, so that a failure changes
+ * nothing. */
 static int deliver_outputs(dpi_iter_plan *p, dp_error *err)
 {
     dp_iter *it = p->it;
@@ -299,8 +300,8 @@ static bool shares_input_storage(const dp_iter_config *c, const dp_tensor *t)
     return false;
 }
 
-/* Tell whether flags and dtypes allow a plain loop.  Conversions do not, and promotion of 0-dim
- * inputs does not, because it has rules of its own. */
+/* Tell whether flags and dtypes allow a plain loop.  A plain loop cannot convert elements, and
+ * cannot promote 0-dim inputs, for which type promotion has rules of its own. */
 static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype written)
 {
     dp_dtype wanted = dp_dtype_of(c->common_dtype);

@@ -16,7 +16,7 @@ static int allocate(dpi_iter_plan *p, const int64_t *strides, dp_error *err)
         if (p->geometry[k] != NULL)
             continue;
         bool resize = (p->resize >> k & 1) != 0;
-        bool packed = strides == NULL && !resize; /* then it is checked when it is made */
+        bool packed = strides == NULL && !resize; /* then dpi_empty_strided() checks */
         int rc = packed ? DP_OK : dpi_packed_check(it->own[k], p->out_ndim, p->out_shape, err);
         if (rc == DP_OK)
             rc = resize ? dpi_reshaped(p->account, it->tensors[k], p->out_ndim, p->out_shape,
@@ -152,7 +152,8 @@ static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
 
 /* Set n_each, the number of elements that are reduced to one element of an output, at most
  * INT64_MAX, which the product can exceed if there are no outputs.  If n_each is 0, give the
- * reduced dimensions size 1 in the nest, so that every output is visited. */
+ * reduced dimensions size 1 in the nest, so that every output is visited and gets the result of
+ * reducing no elements. */
 static void count_reduced_elements(const dpi_iter_plan *p, dpi_nest *nest)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -247,14 +248,16 @@ static int lay_out_general(dpi_iter_plan *p, dp_arena *a, dp_error *err)
     return store_nest(p->it, &nest, a, err);
 }
 
-/* -- inputs that ATen would convert first: outputs get the layout of the converted inputs -- */
+/* -- ATen converts inputs before it lays out the outputs; here outputs get the same layout, but
+ * inputs are converted block by block -- */
 
 static bool is_copied(const dpi_iter_plan *p, int k)
 {
     return k >= p->it->n_out && p->it->own[k] != p->it->seen[k] && !p->geometry[k]->dense;
 }
 
-/* Tell whether some input would be copied and the layout of a new output depends on the copy. */
+/* Tell whether ATen would copy some input in order to convert it, and the layout of a new output
+ * depends on that copy. */
 static bool some_copied(const dpi_iter_plan *p)
 {
     bool copied = false, made = false;
@@ -278,7 +281,8 @@ static void copied(const dpi_geometry *g, int64_t *strides, dpi_geometry *out)
     dpi_geometry_set_flags(out);
 }
 
-/* Allocate the outputs as if inputs were converted first, then lay out the operands as they are. */
+/* Allocate the outputs as if inputs had been converted first, then lay out the operands with the
+ * strides that they have. */
 static int lay_out_as_copied(dpi_iter_plan *p, dp_arena *a, dp_error *err)
 {
     int64_t copied_strides[DP_ITER_OPERANDS_MAX][DP_DIM_MAX],

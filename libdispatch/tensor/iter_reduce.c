@@ -10,8 +10,8 @@
 
 enum {
     ACC_BYTES = 16 << 10, /* bytes of accumulators of one item */
-    /* least outputs of an item if neighbouring outputs are closer in memory than reduced
-     * elements */
+    /* least number of outputs of an item if the inputs of neighbouring outputs are closer in memory
+     * than the elements that are reduced together */
     MIN_WIDTH = 128,
     ITEM_ELEMENTS = 2 * DPI_GRAIN /* target number of elements of an item */
 };
@@ -21,7 +21,8 @@ typedef struct job {
     const dp_reduction *r;
     void *user;
     int64_t n_outputs, n_chunks;
-    /* outputs along the innermost kept dimension; outputs of an item; items per chunk */
+    /* number of outputs along the innermost dimension that is not reduced; greatest number of
+     * outputs of an item; number of items for each chunk */
     int64_t row, width, n_blocks;
     char *partial; /* [n_chunks][n_outputs] accumulators; NULL: one chunk */
     int64_t block; /* number of elements that are converted at a time; 0: no conversion */
@@ -71,8 +72,8 @@ typedef struct call {
     int64_t index;
 } call;
 
-/* A dp_iter_loop2d that accumulates one block of elements, which are converted if they have to
- * be. */
+/* Accumulate one block of elements, which have the dtype that the reduction sees.  This is a
+ * dp_iter_loop2d. */
 static void step_block(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user)
 {
     const call *c = user;
@@ -168,7 +169,7 @@ static void finish_all(const job *j)
 
 /* -- the whole reduction -- */
 
-/* The number of neighbouring outputs of an item.  It does not affect the result. */
+/* Return the number of neighbouring outputs of an item.  This number does not affect the result. */
 static int64_t width_of(const job *j)
 {
     const dp_iter *it = j->it;

@@ -100,7 +100,7 @@ static bool is_converted(const dp_iter *it, int k)
     return it->own[k] != it->seen[k];
 }
 
-/* The number of loop elements whose converted operands fit into the buffer. */
+/* Return the number of elements of the loop whose converted operands fit into the buffer. */
 int64_t dpi_iter_block(const dp_iter *it)
 {
     int64_t bytes = 0;
@@ -131,7 +131,8 @@ static void set_block_operands(const dp_iter *it, block_view *v, char *const *da
     }
 }
 
-/* Convert n1 rows of operand `k` at `data` to the dtype that the loop sees, or `back`. */
+/* Convert n1 rows of operand `k` at `data` to the dtype that the loop sees, or, if `back` is true,
+ * from that dtype to the operand's own. */
 static void convert(const dp_iter *it, const block_view *v, int k, char *data,
                     const int64_t *strides, int64_t n0, int64_t n1, bool back)
 {

@@ -37,7 +37,7 @@ static int check_devices(const dp_iter *it, dp_error *err)
             continue;
         bool scalar = k >= it->n_out && dpi_geometry_of(t)->ndim == 0 && own == DP_DEVICE_CPU;
         if (scalar && (it->flags & DP_ITER_CPU_SCALARS)) {
-            if (dp_tensor_is_wrapped(t) || ++scalars == 1) /* numbers do not count */
+            if (dp_tensor_is_wrapped(t) || ++scalars == 1) /* wrapped numbers do not count */
                 continue;
             return dp_error_set(err, DP_ERUNTIME,
                                 "Trying to pass too many CPU scalars to non-CPU kernel!");
@@ -99,7 +99,7 @@ int dpi_iter_devices(dpi_iter_plan *p, dp_error *err)
 
 /* -- dtypes -- */
 
-/* The first input; without inputs, the first output. */
+/* Return the first input, or, if there are no inputs, the first output. */
 static const dp_tensor *first_of(const dp_iter *it)
 {
     return it->tensors[it->n_out < it->n ? it->n_out : 0];
@@ -116,8 +116,8 @@ static int check_same(const dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* The common dtype of the inputs.  0-dim inputs have promotion rules of their own, even if all
- * dtypes are equal. */
+/* Return the common dtype of the inputs.  0-dim inputs have promotion rules of their own, even if
+ * all dtypes are equal. */
 static dp_dtype promoted(const dpi_iter_plan *p)
 {
     const dp_iter *it = p->it;

@@ -1,4 +1,4 @@
-/* keep.c -- which account the memory of a storage is charged to.
+/* keep.c -- charges the memory of storages to accounts (dispatchd/account.h).
  *
  * Memory that a call allocates is charged to the account of the call's context before it is
  * allocated, and refunded when it is freed, even if others use it by then.  A storage has one word
@@ -15,14 +15,14 @@
  *   refunded by its last holder         DP_HOLDER_INTERMEDIATES of that holder's account, with
  *                                       `call_made_bytes`
  *
- * Therefore a session pays for a tensor that another session's call left in a plugin from the time
- * at which it gives the tensor a name.  Memory that no call allocated (tensors of an
- * embedder, or a plugin's own ones) is charged only while it has a holder.
+ * Therefore, if a call of one session leaves a tensor in a plugin, another session pays for the
+ * tensor from the time at which it gets a handle of the tensor.  Memory that no call allocated
+ * (tensors of an embedder, or a plugin's own ones) is charged only while it has a holder.
  *
- * A wrapper tensor has no bytes; its parts are charged instead.  Each dpi_parts has a word, too.  A
- * word is locked while it changes.  Charges of replaced parts and of growths change only between
- * dpi_change_shapes_begin() and _end(); charging and refunding wrappers and storages that grew uses
- * that lock, too. */
+ * A wrapper tensor has no bytes; its parts are charged instead.  Each dpi_parts has such a word,
+ * too.  The word of a storage is locked by its bit BUSY while it changes.  Charges of replaced
+ * parts and of growths change only between dpi_change_shapes_begin() and _end(); charging and
+ * refunding of wrappers and of storages that grew happens only there, too. */
 #include "base/account.h"
 #include "room.h"
 #include <sched.h>
@@ -173,7 +173,7 @@ dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_ma
     s->total_bytes -= bytes;
     s->call_made_bytes -= call_made ? bytes : 0;
     if (word != 0 && s->charge_count == 0 && s->call_made_bytes == 0)
-        word = 0; /* the reference moves to `part` */
+        word = 0; /* the reference to the account moves to `part` */
     else if (word != 0)
         dpi_account_ref(account_of(word));
     unlock(s, word);
@@ -230,7 +230,8 @@ static void discharge_all_parts(uintptr_t word, const dp_tensor *t)
 }
 
 /* Charge the parts of all geometries of wrapper `t`, also of replaced ones.  Only the first charge
- * of a wrapper reaches this function, so parts that are shared are not visited once per path. */
+ * of a wrapper reaches this function, so a part that several wrappers contain is not visited again
+ * for each of them. */
 static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_error *err)
 {
     int rc = 0;
@@ -243,7 +244,8 @@ static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_
     return rc;
 }
 
-/* Move the charge of `s` from `word` to `own_word`, and set the count to 1.  `s` is locked. */
+/* Move the charge of `s` from `word` to `own_word`, and set charge_count to 1.  The word of `s` is
+ * locked. */
 static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool anyway,
                        dp_error *err)
 {
@@ -262,8 +264,8 @@ static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool 
     return 1;
 }
 
-/* Charge `s` to `own_word`.  Returns 1 if the charge moved there; 0 if it was there already, or is
- * with a holder that comes first. */
+/* Charge `s` to `own_word`.  Returns 1 if the charge moved to `own_word`; 0 if it was there
+ * already, or stays with a holder that stands earlier in DP_HOLDER_MAP. */
 static int charge_storage(dpi_storage *s, uintptr_t own_word, bool anyway, dp_error *err)
 {
     uintptr_t word = lock(s);
@@ -321,8 +323,8 @@ static void discharge_tensor(dp_account *a, int holder, const dp_tensor *t)
         discharge_all_parts(own_word, t);
 }
 
-/* Parts and growths can change at any time: for a wrapper, or a storage that grew, exclude shape
- * changes.  Returns 0 if that is not needed. */
+/* Exclude shape changes by other threads if `t` is a wrapper or its storage has grown, because
+ * parts and growths change with shapes.  Returns 0 if this is not needed. */
 static uint64_t exclusive_begin(const dp_tensor *t)
 {
     const dpi_storage *s = dpi_storage_of(t);

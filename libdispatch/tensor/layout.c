@@ -45,7 +45,7 @@ static bool strides_follow(const dpi_geometry *g, const int8_t *order)
         if (g->strides[d] < least)
             return false;
         if (d == 0 && least == g->strides[1])
-            return false; /* ambiguous, such as [N, 1, 1, 1]: contiguous */
+            return false; /* ambiguous, for example [N, 1, 1, 1]: counts as contiguous */
         least = g->strides[d];
         if (g->sizes[d] > 1)
             least *= g->sizes[d];
@@ -113,7 +113,8 @@ void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides)
 }
 
 /* Compute packed strides in `order`.  A size of 0 gives strides of 0, as in PyTorch.  For a tensor
- * without the batch dimension, `order` is used without its last entry. */
+ * without the batch dimension, the last entry of `order` is not used, and the others are 1
+ * smaller. */
 static void strides_in(int ndim, const int64_t *sizes, const int8_t *order, int rank,
                        int64_t *strides)
 {
@@ -152,7 +153,8 @@ int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64
     return DP_OK;
 }
 
-/* Compare the order of dimensions.  -1: `a` is inside `b`; 1: `a` is outside `b`; 0: undecided. */
+/* Compare dimensions `a` and `b`.  -1: `a` must be inside `b`; 1: `a` must be outside `b`; 0:
+ * undecided. */
 static int compare_dense(const int64_t *sizes, const int64_t *like, int a, int b)
 {
     if (like[a] == 0 || like[b] == 0)
@@ -264,8 +266,8 @@ int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *e
     return packed_numel(dtype, ndim, sizes, &numel, err);
 }
 
-/* Tell whether these are the strides of a contiguous tensor without elements, which may have
- * wrapped. */
+/* Tell whether `l` has no elements and has contiguous strides, which may be negative because their
+ * product wrapped. */
 static bool strides_wrapped(const dpi_layout *l)
 {
     int64_t packed[DP_DIM_MAX];
@@ -321,8 +323,8 @@ int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout
     return rc;
 }
 
-/* Copy one by one: the values were stored as 8 bytes each just before, and reading two of them back
- * as 16 bytes stalls. */
+/* Copy the values one by one: each was stored as 8 bytes just before, and reading two of them as
+ * one vector of 16 bytes would stall. */
 static void copy_dims(int64_t *to, const int64_t *from, int n)
 {
     for (int d = 0; d < n; d++)

@@ -27,8 +27,8 @@ void dpi_nest_coalesce(dpi_nest *nest);
 void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user);
 
 /* -- transpose.c: nests with two operands, made by copy.c: 0 is written, 1 is read -- */
-/* The dimension in which the operand that is read has its smallest stride above 0.  0: no dimension
- * has a smaller one than the innermost dimension of the operand that is written. */
+/* Return the dimension in which the operand that is read has its smallest stride above 0.  0: this
+ * is dimension 0, the innermost dimension of the operand that is written. */
 int dpi_nest_source_inner(const dpi_nest *nest);
 /* Copy all elements, in tiles of dimension 0 and dimension `source_inner`, which is not 0.
  * `uncached`: write with stores that bypass the caches, if dpi_goes_past() says that this pays.
@@ -49,14 +49,14 @@ typedef struct dpi_iter_plan {
     int out_ndim;
     const int64_t *out_shape; /* [out_ndim] shape of the outputs */
     uint32_t resize;          /* bit k: output k has to be resized */
-    /* [n] geometry of operand k; NULL: the operand is an output that has yet to be allocated or
-     * resized */
+    /* [n] geometry of operand k; NULL: operand k is an output that will be allocated or resized */
     const dpi_geometry **geometry;
     dp_tensor **fresh; /* [n_out] new outputs, or NULL; owned until init succeeds */
     int64_t *shape_buffer, *out_shape_buffer; /* [DP_DIM_MAX] each */
 } dpi_iter_plan;
-/* Give the iterator one dimension of `n` elements.  The caller sets the strides: it->room[1 + k] is
- * operand k's, and it->room[1 + it->n + k], for the dimension that is missing, is 0. */
+/* Give the iterator one dimension of `n` elements.  The caller then sets the strides: it->room[1 +
+ * k] to that of operand k, and it->room[1 + it->n + k] to 0, because loops of two dimensions read a
+ * second stride, too. */
 static inline void dpi_iter_set_1d(dp_iter *it, int64_t n)
 {
     it->ndim = 1;

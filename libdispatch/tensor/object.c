@@ -1,4 +1,5 @@
-/* object.c -- objects of plugins: a kind, data, tensors, and the end of objects.
+/* object.c -- objects of plugins: registers their kinds, makes and frees objects, and ends them
+ * when their plugin is unloaded.
  *
  * A kind is registered once for each generation of its plugin, and lists its objects.  An object on
  * a list is alive.  An object that has ended is on no list, and its memory stays until the last
@@ -19,7 +20,7 @@ struct dpi_object_kind {
     dp_object_ops ops;        /* copy of `*key` */
     char *name, *plugin;      /* `name` is "ns.Name" */
     uint64_t generation;
-    unsigned refs; /* one of the registration, one per object made of this kind */
+    unsigned refs; /* one for the registration and one for each object made with it */
     dp_object *objects;
 };
 
@@ -32,13 +33,13 @@ struct dp_object {
     uint32_t n_tensors;
     dp_tensor **tensors; /* each with a reference */
     size_t bytes;
-    dpi_object_kind *origin; /* counted; the kind that it was made of */
+    dpi_object_kind *origin; /* the kind with which it was made; one of its references */
     dp_account *account;     /* the object is charged to this account */
     uint64_t charged;
     _Alignas(16) char data[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* for kinds, their lists, objects */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* protects kinds, their lists, objects */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; /* some object is not busy any more */
 static dpi_object_kind *kinds;                            /* newest first */
 static atomic_uint_fast64_t n_objects;
@@ -203,7 +204,7 @@ static void end(dp_object *o)
             warn_of(o, rc, &why_not);
         code_end(o, before);
     }
-    unlist(o); /* last: while `o` is listed, the kind and its code stay */
+    unlist(o); /* last, because the kind and its code stay while `o` is on its list */
 }
 
 /* Tell whether `k` adopts `o`, which is on a list and not busy.  The caller holds the lock. */

@@ -20,7 +20,7 @@ static const int8_t category[DP_DTYPE_END] = {
 #undef ROW
 };
 
-/* rows and columns of `promoted` */
+/* indices of rows and columns of `promoted` */
 enum { u1, i1, i2, i4, i8, f2, f4, f8, c8, c16, b1, bf, DTYPES };
 
 static const int8_t column[DP_DTYPE_END] = {
@@ -89,7 +89,8 @@ static dp_dtype wrapped_dtype(dp_dtype d)
     return category[d] == COMPLEX ? DEFAULT_COMPLEX : category[d] == FLOATING ? DEFAULT_DTYPE : d;
 }
 
-/* The result with a quantized operand: `quantized` if all operands have it, else none. */
+/* Return the result dtype if an operand has dtype `quantized`: `quantized` if all operands have
+ * this dtype, else DP_DTYPE_NONE. */
 static dp_dtype result_of_quantized(dp_tensor *const *tensors, size_t n, dp_dtype quantized)
 {
     for (size_t i = 0; i < n; i++)
@@ -118,7 +119,7 @@ static dp_dtype result_of_any(dp_tensor *const *tensors, size_t n)
     return combine(dimensioned, combine(scalar, wrapped));
 }
 
-/* The common dtype if all tensors have dimensions and the same dtype; else DP_DTYPE_NONE. */
+/* Return the common dtype if all tensors have dimensions and the same dtype; else DP_DTYPE_NONE. */
 static inline dp_dtype same_dtype(dp_tensor *const *tensors, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -141,7 +142,8 @@ bool dp_can_cast(dp_dtype from, dp_dtype to)
     if (dp_dtype_size(from) == 0 || dp_dtype_size(to) == 0)
         return false;
     int f = category[from], t = category[to];
-    if (dp_dtype_is_quantized(from) || dp_dtype_is_quantized(to)) /* they have no category */
+    /* in no category of at::canCast */
+    if (dp_dtype_is_quantized(from) || dp_dtype_is_quantized(to))
         return f != COMPLEX && to != DP_BOOL;
     return !(f == COMPLEX && t != COMPLEX) && !(f == FLOATING && t == INTEGRAL) &&
            !(f != BOOLEAN && t == BOOLEAN);

@@ -5,8 +5,7 @@
  * (dpi_storage_grow). */
 #include "room.h"
 
-/* Make a tensor with of's dtype over the storage of `of`, and grow the storage if it is too
- * small. */
+/* Make a tensor with the dtype and the storage of `of`, and grow the storage if it is too small. */
 static int over_storage(dp_account *a, const dp_tensor *of, int64_t offset, int ndim,
                         const int64_t *sizes, const int64_t *strides, dp_tensor **out,
                         dp_error *err)

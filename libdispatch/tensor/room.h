@@ -20,8 +20,8 @@ enum {
          ? atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, \
                                  memory_order_relaxed)                                             \
          : (void)atomic_fetch_add_explicit(counter, 1, memory_order_relaxed))
-/* Drop a reference.  Returns true if it was the last one.  The only owner needs no atomic
- * read-modify-write. */
+/* Drop a reference.  Returns true if it was the last one.  If the caller has the only reference, no
+ * atomic read-modify-write is needed. */
 static inline bool dpi_unref_last(atomic_uint *refs)
 {
     unsigned n = atomic_load_explicit(refs, memory_order_acquire);
@@ -38,12 +38,14 @@ static inline bool dpi_unref_last(atomic_uint *refs)
 size_t dpi_memory_warm(void); /* bytes of freed blocks that are cached */
 
 /* -- storage.c -- */
-/* Set and return DP_ENOTIMPL, in PyTorch's words: the tensors of `s` have no bytes to read. */
+/* Fail with DP_ENOTIMPL and PyTorch's message, because the tensors of `s` have no bytes to read. */
 int dpi_no_data(const dpi_storage *s, dp_error *err);
-/* Pin the device of `s` until dpi_device_leave(), so that its bytes can be used.  (*d)->host: they
- * are host memory.  DP_ERUNTIME: "backend npu was unloaded"; DP_ENOTIMPL: `s` has no memory. */
+/* Pin the device of `s` until dpi_device_leave(), so that its bytes can be used.  (*d)->host: the
+ * bytes are in host memory.  DP_ERUNTIME: "backend npu was unloaded"; DP_ENOTIMPL: `s` has no
+ * memory. */
 int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
-/* The number of bytes that a storage of `bytes` stores in its home: `bytes` or 0. */
+/* Return how many bytes of data a storage of `bytes` has in its home: `bytes`, or 0 if they are
+ * allocated elsewhere. */
 size_t dpi_storage_inline_bytes(dp_device device, size_t bytes);
 /* Initialise `s`.  `inline_data`: 64-byte aligned memory in its home, of the size that
  * dpi_storage_inline_bytes() gives; not used if that size is 0. */
@@ -57,22 +59,24 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
 void dpi_storage_fini(dpi_storage *s);
 /* Make `s` at least `bytes` long, for all tensors on it; its old bytes are copied.  DP_ERUNTIME:
  * the memory of `s` is fixed, another call grew `s` since this call began, or `s` grew
- * DP_LIMIT_RESIZES times while a call runs that is older.  DP_ERESOURCE: over the account's limit,
- * or out of memory. */
+ * DP_LIMIT_RESIZES times during a call that still runs.  DP_ERESOURCE: over the account's limit, or
+ * out of memory. */
 int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err);
-/* A geometry that needs `bytes` of `s` was made (`by` = 1) or released (-1).  Count it in
- * dpi_growth.needs of every growth by this thread's call without which it does not fit.  Returns
- * false if there is no such growth. */
+/* Count a geometry that needs `bytes` of `s` and was just made (`by` = 1) or released (`by` = -1),
+ * in dpi_growth.needs of every growth that this thread's call made and without which the geometry
+ * would not fit.  Returns false if there is no such growth. */
 bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by);
-/* Mark the growths of `s` by this thread since `change`, so that none of them will be undone. */
+/* Mark the growths of `s` that this thread made after change number `change`, so that none of them
+ * will be undone. */
 void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change);
-/* Undo the growths of `s` by this thread since `change`, the newest first.  Stops at a growth whose
- * memory another thread has read or that a geometry needs.  Call between dpi_change_shapes_begin()
- * and _end(). */
+/* Undo the growths of `s` that this thread made after change number `change`, the newest first.
+ * Stops at a growth whose memory another thread has read or that a geometry needs.  Call between
+ * dpi_change_shapes_begin() and _end(). */
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
 /* -- keep.c: its head explains charges -- */
-/* Bytes that are charged, and the account and holder they are charged to.  All zero: no charge. */
+/* Bytes that are charged, and, in `word`, the account and the holder that pay (keep.c).  All zero:
+ * no charge. */
 typedef struct dpi_charge {
     uintptr_t word;
     uint64_t bytes;
@@ -96,8 +100,9 @@ void dpi_charge_end(dpi_charge charge); /* Refund `charge` after its bytes were 
 /* Charge `bytes` by which `s` will grow to the account that `s` is charged to, else to `a`, the
  * account of the call that grows it, if that is not NULL. */
 int dpi_storage_charge_growth(dpi_storage *s, dp_account *a, uint64_t bytes, dp_error *err);
-/* Take `bytes`, which are about to be freed, out of the charge of `s`, and return their part.
- * `call_made`: they were charged to a call's account when they were allocated. */
+/* Split the charge of `s`: return the charge of `bytes`, which are about to be freed, and leave the
+ * remainder with `s`.  `call_made`: the bytes were charged to a call's account when they were
+ * allocated. */
 dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_made);
 
 /* -- block.c -- */
@@ -115,23 +120,24 @@ void dpi_block_release(void *block);
 /* Take `charge` and refund it when `b` is freed. */
 void dpi_block_charge(dpi_block *b, dpi_charge charge);
 void dpi_block_drop(dpi_block *b); /* Drop `b`, whose storage is gone. */
-/* The block of device or pinned memory that `s` uses; NULL: none. */
+/* Return the block of device or pinned memory that `s` uses; NULL: none. */
 dpi_block *dpi_block_of(const dpi_storage *s);
-/* The device that pinned `b`; NULL: `b` is not pinned. */
+/* Return the device that pinned `b`; NULL: `b` is not pinned. */
 const dpi_device *dpi_block_pinned_by(const dpi_block *b);
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
-/* The data of block `b`, which a reload did not adopt, for a call that began before that reload;
- * NULL for all other calls. */
+/* Return the data of block `b`, which the new code of a device did not adopt at a reload, for a
+ * call that began before that reload; NULL for all other calls. */
 void *dpi_block_replaced_data(const dpi_block *b);
-/* Like dpi_storage_enter(). */
+/* Pin the device of `b`, as dpi_storage_enter() does for a storage. */
 int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err);
 void dpi_bytes_count(int64_t bytes); /* Count bytes that were allocated (> 0) or released (< 0). */
-/* The bytes of all storages, and their peak, which may miss up to 64 KiB per thread. */
+/* Get the bytes of all storages, and the peak of this number, which may be too low by 64 KiB for
+ * each thread. */
 void dpi_storage_stats(uint64_t *bytes, uint64_t *peak);
 
 /* -- keep.c: parts of wrappers -- */
-/* `g` is about to become the geometry of a wrapper: charge its parts to the account that the
- * wrapper's storage is charged to.  Call between dpi_change_shapes_begin() and _end().
+/* Charge the parts of `g`, which is about to become the geometry of a wrapper, to the account that
+ * the wrapper's storage is charged to.  Call between dpi_change_shapes_begin() and _end().
  * DP_ERESOURCE: over the account's limit. */
 int dpi_parts_charge(const dpi_geometry *g, dp_error *err);
 void dpi_parts_discharge(dpi_parts *p); /* Refund the charge of `p` before `p` is freed. */
@@ -141,7 +147,7 @@ void dpi_parts_discharge(dpi_parts *p); /* Refund the charge of `p` before `p` i
 int dpi_sizes_check(int ndim, const int64_t *sizes, int64_t *numel, dp_error *err);
 /* Check that a tensor can have these sizes, and that its elements, packed, fit into a storage. */
 int dpi_packed_check(dp_dtype dtype, int ndim, const int64_t *sizes, dp_error *err);
-/* The bytes that a storage needs for layout `l`; 0 without elements. */
+/* Return how many bytes a storage needs for layout `l`; 0 if there are no elements. */
 static inline size_t dpi_layout_bytes(const dpi_layout *l, size_t itemsize)
 {
     return l->numel == 0 ? 0 : (size_t)l->extent * itemsize;
@@ -166,9 +172,9 @@ void dpi_parts_free(dpi_parts *p); /* Free `p`, which belongs to no geometry.  N
 int dpi_change_check(const dp_tensor *t, dp_error *err);
 /* Give ts[i] the geometry of from[i] and release from[i], to which nobody else may refer, for every
  * i where neither is NULL.  Either all of them change or none.  DP_ERUNTIME: another call changed
- * one of them since this call began, or one was changed DP_LIMIT_RESIZES times while a call runs
- * that is older.  DP_ERESOURCE: the new parts of a wrapper are over the limit of the account that
- * the wrapper is charged to.  Any thread. */
+ * one of them since this call began, or one was changed DP_LIMIT_RESIZES times during a call that
+ * still runs.  DP_ERESOURCE: the new parts of a wrapper are over the limit of the account that the
+ * wrapper is charged to.  Any thread. */
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {
@@ -178,7 +184,7 @@ static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
         p = dpi_block_replaced_data(s->block);
     return p ? p + (size_t)g->offset * dpi_itemsize(dtype) : NULL;
 }
-/* The address of t's first element; NULL: `t` has no memory. */
+/* Return the address of t's first element; NULL: `t` has no memory. */
 static inline char *dpi_tensor_data(const dp_tensor *t)
 {
     return dpi_geometry_data(dpi_geometry_of(t), t->dtype);
@@ -212,8 +218,9 @@ int dpi_copy_between(dp_tensor *dst, const dp_tensor *src, size_t bytes, dp_erro
 int dpi_convert_check(dp_dtype to, dp_dtype from, dp_error *err);
 
 /* -- twist.c, strided.c -- */
-/* Conjugate or negate, as `bits` (a subset of DPI_MATH_BITS) says, sizes [ndim] elements at `data`
- * in host memory.  `strides` are in elements; no two elements may share bytes. */
+/* Conjugate or negate the elements at `data` in host memory, a block of sizes [ndim].  `bits`:
+ * subset of DPI_MATH_BITS that says what to do.  `strides` are in elements; no two elements may
+ * share bytes. */
 void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
                const int64_t *strides, char *data);
 /* Repeat the first `made` bytes of `dst` until `n` bytes are filled. */
@@ -227,6 +234,6 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
 void dpi_run_copy_uncached(dp_dtype to, char *dst, dp_dtype from, const char *src,
                            int64_t src_stride, int64_t n);
 void dpi_uncached_end(void);
-bool dpi_goes_past(int64_t bytes); /* True: `bytes` are at least half of the last cache. */
+bool dpi_goes_past(int64_t bytes); /* True: `bytes` is at least half the size of the last cache. */
 
 #endif

@@ -4,7 +4,8 @@
 
 void dpi_saved_set(dpi_saved *s, const dp_tensor *t)
 {
-    dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t); /* is not written to */
+    /* only its home's reference count is written */
+    dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t);
 
     dpi_home_ref(DPI_HOME_OF(geometry, g));
     if (DPI_HOME_OF(version, t->version) != DPI_HOME_OF(geometry, g))

@@ -1,6 +1,6 @@
-/* saved.h -- a tensor as a graph node saves it: its geometry, version, dtype and keys, without
- * the tensor object, so that saving costs no allocation and a node never holds the tensor that
- * points to it. */
+/* saved.h -- a tensor as a graph node saves it: its geometry, version, dtype and keys, without the
+ * tensor object, so that saving costs no allocation and a node never has a reference to a tensor
+ * whose history refers to the node. */
 #ifndef DPI_SAVED_H
 #define DPI_SAVED_H
 
@@ -21,10 +21,10 @@ typedef struct dpi_saved {
 void dpi_saved_set(dpi_saved *s, const dp_tensor *t);
 /* Release the references of `s`, which is then empty.  An empty `s` is fine. */
 void dpi_saved_clear(dpi_saved *s);
-/* Make a tensor with the saved geometry, version, dtype and keys: *out, owned, no view, without
- * history.  DP_ERESOURCE. */
+/* Make a tensor with the saved geometry, version, dtype and keys.  *out owned; it is not a view and
+ * has no history.  DP_ERESOURCE: out of memory. */
 int dpi_saved_tensor(const dpi_saved *s, dp_tensor **out, dp_error *err);
-/* Has the tensor been written since? */
+/* Has the tensor been written since it was saved? */
 static inline bool dpi_saved_is_stale(const dpi_saved *s)
 {
     return atomic_load_explicit(&s->version->value, memory_order_acquire) != s->expected;

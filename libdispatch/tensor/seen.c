@@ -1,7 +1,7 @@
-/* seen.c -- a resized tensor keeps its replaced geometries, and a storage that grew its replaced
- * memories, while calls run that began before.  These functions choose the one that the current
- * call uses.  A change that another thread has used is marked as read, and stays if the call
- * that made it fails. */
+/* seen.c -- chooses which of a tensor's geometries, and which of a storage's memories, the current
+ * call uses.  A resized tensor keeps its replaced geometries, and a storage that grew keeps its
+ * replaced memories, while calls run that began before the change.  A change that another thread
+ * has used is marked as read, and is not undone if the call that made it fails. */
 #include "room.h"
 
 bool dpi_geometry_read_first(dpi_geometry *g)

@@ -13,9 +13,9 @@
 
 enum {
 #ifdef __SANITIZE_ADDRESS__
-    INLINE_MAX = 0 /* the sanitizer has to see writes past the end */
+    INLINE_MAX = 0 /* so that the sanitizer sees writes past the end */
 #else
-    INLINE_MAX = 512 /* bytes; the C library caches homes of this size */
+    INLINE_MAX = 512 /* bytes; malloc() caches freed homes of this size */
 #endif
 };
 
@@ -48,7 +48,7 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
                               d->name, n, n == 1 ? "" : "s", d->name, index);
 }
 
-/* The source of a device block. */
+/* How a block of device memory is made. */
 typedef struct source {
     uint32_t streams;            /* as in dpi_target */
     const dp_block_name *import; /* a block of another process to open; NULL: allocate */
@@ -69,7 +69,7 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
 
-/* The bytes of host memory that `s` uses; the bytes of a block are counted in block.c. */
+/* Return how many bytes of host memory `s` uses; the bytes of a block are counted in block.c. */
 static int64_t memory_bytes(const dpi_storage *s)
 {
     return s->data && s->block == NULL ? (int64_t)s->bytes : 0;
@@ -83,8 +83,8 @@ static void storage_count(dpi_storage *s)
     dpi_bytes_count(memory_bytes(s));
 }
 
-/* Clear member by member: for this many bytes gcc would emit an instruction that is slower than the
- * rest of making a tensor. */
+/* Clear the struct member by member: for an assignment of the whole struct, gcc would emit an
+ * instruction (rep stos) that takes longer than all other steps of making a tensor. */
 static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
 {
     s->device = device;
@@ -144,8 +144,8 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from
     return rc;
 }
 
-/* Initialise `s` with memory of its own allocation, or without memory if the device is meta or
- * `at` asks for that. */
+/* Initialise `s`, and allocate its memory, unless the device is meta or at.device has the flag
+ * DPI_MEMORYLESS. */
 static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err)
 {
     dp_device device = at.device;
@@ -289,14 +289,14 @@ static void memory_release(dpi_storage *s)
 
 static void memory_fini(dpi_storage *s)
 {
-    bool counted = s->block == NULL; /* else the block is counted */
+    bool counted = s->block == NULL; /* else block.c counts the block */
 
     memory_release(s);
     if (counted)
         dpi_backend_unref(dp_device_backend(s->device));
 }
 
-/* The bytes that `piece` uses, which is a storage without its growths or the memory of one
+/* Return how many bytes `piece` uses; it is a storage without its growths, or the memory of one
  * growth. */
 static uint64_t piece_bytes(const dpi_storage *piece)
 {
@@ -404,7 +404,7 @@ static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_err
     return rc;
 }
 
-/* Charge `bytes`, then do growth_fill(). */
+/* Charge `bytes`, then call growth_fill(). */
 static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growth *g, dp_error *err)
 {
     size_t counted = s->memoryless ? 0 : bytes;
@@ -417,7 +417,7 @@ static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growt
     return rc;
 }
 
-/* Release the first memory of `s`, from before it grew.  `s` itself stays, and keeps its
+/* Release the memory that `s` had before its first growth.  `s` itself stays, and keeps its
  * reference to the backend. */
 static void own_memory_end(dpi_storage *s)
 {
@@ -432,7 +432,7 @@ static void own_memory_end(dpi_storage *s)
 }
 
 /* Return the newest growth of `s` that is not undone; NULL: none.  `*undone`: the oldest of the
- * undone growths above it, or NULL. */
+ * growths that are newer, all of which were undone; NULL: there are none. */
 static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
@@ -464,8 +464,8 @@ static void release_replaced(dpi_storage *s, dpi_growth *last)
         own_memory_end(s);
 }
 
-/* Add a growth on top of `last`.  If growths above `last` were undone, use the struct of the lowest
- * of these, `undone`. */
+/* Add a growth that replaces `last`.  If growths that replaced `last` were undone, use the struct
+ * of the oldest of these, `undone`. */
 static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *undone, size_t bytes,
                 uint64_t since, dp_error *err)
 {

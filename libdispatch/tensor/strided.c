@@ -10,7 +10,8 @@ static const int64_t *strides_at(const dpi_nest *nest, int d)
     return nest->strides + (size_t)d * (size_t)nest->n_ops;
 }
 
-/* Compare the order of dimensions.  1: `a` is outside `b`; -1: `a` is inside `b`; 0: undecided. */
+/* Compare dimensions `a` and `b`.  1: `a` must be outside `b`; -1: `a` must be inside `b`; 0:
+ * undecided. */
 static int compare(const dpi_nest *nest, int a, int b, bool linear)
 {
     const int64_t *sa = strides_at(nest, a), *sb = strides_at(nest, b);
@@ -88,7 +89,7 @@ void dpi_nest_coalesce(dpi_nest *nest)
         int64_t size = nest->sizes[d];
         if (!merges(nest, last, d))
             nest->sizes[++last] = 1;
-        if (nest->sizes[last] == 1) /* its stride is never used: take that of `d` */
+        if (nest->sizes[last] == 1) /* its strides are never used: take those of `d` */
             dp_move_n(nest->strides + (size_t)(last * nest->n_ops), strides_at(nest, d),
                       (size_t)nest->n_ops, sizeof(int64_t));
         /* If there are no elements, the product may wrap; then no loop is run. */
@@ -121,8 +122,8 @@ static void seek(const dpi_nest *nest, position *p, int64_t to)
     }
 }
 
-/* Go `rows` runs forward in dimension 1, to the start of a run.  Past the last run, the position is
- * unused. */
+/* Go to the start of the run that is `rows` runs further in dimension 1.  After the last run, the
+ * position is not used any more. */
 static void next_runs(const dpi_nest *nest, position *p, int64_t rows)
 {
     step(nest, p, 0, -p->at[0]);
@@ -134,7 +135,7 @@ static void next_runs(const dpi_nest *nest, position *p, int64_t rows)
     }
 }
 
-/* Run `loop` over whole rows, beginning at the start of one. */
+/* Run `loop` over `rows` whole rows from position `p`, the start of a row. */
 static void run_rows(const dpi_nest *nest, const position *p, int64_t rows, dp_iter_loop loop,
                      void *user)
 {
@@ -277,7 +278,8 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
 bool dpi_goes_past(int64_t bytes)
 {
     enum { UNKNOWN = 32 << 20 };
-    static atomic_long half; /* half of the last cache in bytes; all threads compute the same */
+    /* half the size of the last cache in bytes; all threads compute the same value */
+    static atomic_long half;
     long h = atomic_load_explicit(&half, memory_order_relaxed);
 
     if (DPI_UNLIKELY(h == 0)) {
@@ -288,7 +290,8 @@ bool dpi_goes_past(int64_t bytes)
     return bytes >= h;
 }
 
-/* Only whole cache lines bypass the caches: to store a part of a line, it would be read first. */
+/* Only whole cache lines bypass the caches, because the processor would have to read a line before
+ * it could store a part of it. */
 static void move_uncached(char *dst, const char *src, int64_t bytes)
 {
     enum { LINE = 64, EACH = sizeof(__m128i) };

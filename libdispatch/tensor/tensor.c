@@ -148,8 +148,8 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
     return dpi_tensor_on_storage(t->dtype, dpi_storage_of(t), l, out, err);
 }
 
-/* The tensor's home holds the storage.  The parts go with a geometry in a second home, which can be
- * released when the wrapper becomes something else. */
+/* The storage lies in the tensor's home.  The geometry with the parts lies in a second home, which
+ * can be released when dpi_wrapper_become() replaces it. */
 int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, const dpi_layout *l,
                         dpi_parts *p, dp_tensor **out, dp_error *err)
 {
@@ -193,7 +193,8 @@ int dpi_tensor_with_parts(const dp_tensor *t, const dpi_layout *l, dpi_parts *p,
     return rc;
 }
 
-/* Make `t` share the version of `of`, and give it `root`, a reference that `t` takes. */
+/* Make `t` share the version of `of`, and make `root` the root of `t`.  Takes the reference to
+ * `root`. */
 static void share_version(dp_tensor *t, const dp_tensor *of, dp_tensor *root)
 {
     dpi_home *replaced = dpi_home_of_version(t), *held;
@@ -232,7 +233,7 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     if (!DPI_GIVEN(err, DP_EVALUE, t, out))
         return DP_EVALUE;
     dpi_home *h = dpi_home_new(0, 0);
-    /* only its reference count is written */
+    /* only the reference count of its home is written */
     dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t);
 
     if (h == NULL)

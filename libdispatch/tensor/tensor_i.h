@@ -24,8 +24,8 @@ enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 };
 /* The device of a new tensor, and the account that is charged for its memory. */
 typedef struct dpi_target {
     dp_device device;
-    /* id of the streams whose current stream the block is for (dpi_streams_id()); 0: default
-     * stream */
+    /* id of a session's current streams (dpi_streams_id()): memory of a device is allocated for the
+     * current stream of that device; 0: for the default stream */
     uint32_t streams;
     dp_account *account; /* NULL: no account is charged */
 } dpi_target;
@@ -35,33 +35,35 @@ typedef struct dpi_storage {
     void *data;              /* can be NULL if `bytes` is 0; becomes NULL when the device ends */
     size_t bytes;            /* usable bytes; memoryless: bytes that the tensors' sizes need */
     atomic_uint_fast64_t id; /* never reused; 0: not assigned yet */
-    /* releases foreign memory; NULL: the allocator or the device does */
+    /* releases memory that an embedder or block.c provided; NULL: alloc.c or the device releases
+     * `data` */
     void (*release)(void *arg);
     void *release_arg;
     bool host;       /* `data` is host memory */
     bool memoryless; /* has no data, whatever `bytes` is: device meta, fakes, wrappers */
     bool fake;       /* memoryless, and its tensors have the key Fake */
-    /* 1 + slot of the wrapper's kind, a reference for dpi_kind_unref(); 0: none */
+    /* 1 + slot of the wrapper's kind, for which dpi_kind_unref() is due; 0: none */
     uint8_t kind_ref;
     const char *kind; /* name of the wrapper's kind, in the storage's home; NULL: no wrapper */
     struct dpi_block *block; /* device block that `data` lies in; NULL: host memory */
-    /* Used by keep.c: the account and the holder that the storage is charged to, and how often that
-     * holder has charged it; the bytes of the storage and of all its growths, and how many of these
-     * bytes a call allocated for its account. */
+    /* Used by keep.c: `charged` is the account and the holder that the storage is charged to, and
+     * `charge_count` is how often that holder has charged it.  `total_bytes` are the bytes of the
+     * storage and of all its growths; of these, `call_made_bytes` were allocated by calls of
+     * operators with an account. */
     atomic_uintptr_t charged;
     uint32_t charge_count;
-    bool call_made; /* a call allocated `bytes` */
+    bool call_made; /* a call of an operator allocated `bytes` */
     uint64_t total_bytes, call_made_bytes;
-    bool fixed;                          /* cannot grow: the memory is foreign */
+    bool fixed; /* cannot grow: the memory is an embedder's or another process's */
     _Atomic(struct dpi_growth *) growth; /* the newest; NULL: it never grew */
 } dpi_storage;
 
-/* One growth of a storage.  From change `since` on, which thread `by` made, the storage's bytes are
- * those of `memory`.  The replaced memory is released when no running call can be older than that
- * change.  If the call that grew the storage fails, the growth is undone (dpi_tensor_shrink),
- * unless another thread has read the new memory.  A growth that is undone has no memory, but stays
- * in the list, because other threads may be reading the struct; the next growth of the storage
- * reuses it. */
+/* One growth of a storage.  Changes of shapes and growths are numbered (dpi_changes).  From change
+ * `since` on, which thread `by` made, the storage's bytes are those of `memory`.  The replaced
+ * memory is released when no running call can be older than that change.  If the call that grew the
+ * storage fails, the growth is undone (dpi_tensor_shrink), unless another thread has read the new
+ * memory.  A growth that is undone has no memory, but stays in the list, because other threads may
+ * be reading the struct; the next growth of the storage reuses it. */
 typedef struct dpi_growth {
     dpi_storage memory;
     /* the growth before; NULL: the storage's own memory, or released */
@@ -74,8 +76,10 @@ typedef struct dpi_growth {
     uint32_t needs;
 } dpi_growth;
 
-/* The state of a change of shape or memory.  OWN: only the thread that made it has used it.  READ:
- * another thread has used it, so it cannot be undone.  UNDONE: no thread will use it any more. */
+/* The state of a change of shape or memory.  OWN: only the thread that made the change has used the
+ * new shape or memory.  READ: another thread has used it, so the change cannot be undone.  UNDONE:
+ * the change was undone after a failure, and no thread will use the new shape or memory any
+ * more. */
 enum { DPI_CHANGE_OWN, DPI_CHANGE_READ, DPI_CHANGE_UNDONE };
 
 typedef struct dpi_version {
@@ -83,7 +87,7 @@ typedef struct dpi_version {
 } dpi_version;
 
 /* The parts that a wrapper tensor is made of, in one block.  They belong to the wrapper's geometry
- * and change with it, so a running call sees neither change. */
+ * and are replaced with it, so a running call sees old parts with an old geometry. */
 typedef struct dpi_parts {
     uint32_t version, n_tensors, n_ints, n_doubles;
     int32_t layout;
@@ -109,14 +113,14 @@ typedef struct dpi_geometry {
      * with a reference that is dropped when no running call can be older than the change.  `since`
      * is the number of the change (dpi_changes.n), and `by` identifies the thread that made it.
      * `n_replaced` is an upper bound for the length of the chain of replaced geometries.  `state`
-     * becomes DPI_CHANGE_UNDONE when no call may use this geometry any more, not even one that is
-     * younger. */
+     * becomes DPI_CHANGE_UNDONE when no call may use this geometry any more, not even a call that
+     * begins later. */
     _Atomic(struct dpi_geometry *) replaced;
     uint64_t since;
     const void *by;
     atomic_int n_replaced;
     atomic_int state; /* DPI_CHANGE_* */
-    /* bytes for which it is counted in dpi_growth.needs of its storage; 0: not counted */
+    /* bytes of the storage that it needs, if dpi_growth.needs counts it; 0: not counted */
     size_t needs;
 } dpi_geometry;
 
@@ -138,13 +142,14 @@ struct dp_tensor {
     _Atomic(dpi_geometry *) geometry; /* read it with dpi_geometry_of() */
     dpi_version *version;
     _Atomic(void *) attached; /* written by dispatch/call/attach.c; NULL: nothing attached */
-    dp_tensor *root;   /* base of a view, with a reference; it is no view itself.  NULL: no view */
-    uint8_t creation;  /* DP_CREATED_*, for views */
+    dp_tensor *root;  /* base of a view, with a reference; it is no view itself.  NULL: no view */
+    uint8_t creation; /* DP_CREATED_*, for views */
     bool grad_by_root; /* of a view: `keys` has the skip bit only because `root` may get it */
-    /* Low bits of the version for which `history` is right, for views: an in-place operation on the
-     * base, or on another view of it, makes a view's history stale (libdispatch/autograd). */
+    /* For views: low bits of the version at which `history` was recorded.  An in-place operation on
+     * the base, or on another view of the base, increases the version, and then `history` is out of
+     * date (libdispatch/autograd). */
     uint32_t view_version;
-    atomic_uintptr_t history; /* libdispatch/autograd's (history.h); 0: none */
+    atomic_uintptr_t history; /* used by libdispatch/autograd (history.h); 0: none */
     atomic_uint_fast64_t id;  /* 0: not assigned yet */
 };
 
@@ -205,7 +210,7 @@ typedef struct dpi_looker {
     /* dpi_changes.n when the thread's call began; 0: no call runs.  Written only by that thread */
     atomic_uint_fast64_t began;
 } dpi_looker;
-/* a common dummy if the thread never made a call */
+/* a dummy that all threads share that never made a call */
 extern _Thread_local dpi_looker *dpi_looker_self;
 
 /* Set the function that returns the least dpi_looker.began of all running calls: 0 if a call is
@@ -259,8 +264,9 @@ static inline bool dpi_geometry_read(dpi_geometry *g)
            dpi_geometry_read_first(g);
 }
 
-/* The geometry of `t`, borrowed.  During a call it is always the same one, unless the call itself
- * changes it.  Outside of a call it is the newest one, and valid until the tensor is resized. */
+/* Return the geometry of `t`, borrowed.  During a call of an operator the result is always the same
+ * geometry, unless the call itself changes it.  Outside of a call the result is the newest
+ * geometry, and is valid until the tensor is resized. */
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
@@ -270,13 +276,15 @@ static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
         g = dpi_replaced_of(g);
     return g;
 }
-/* The bits of DPI_MATH_BITS that `t` has: its bytes have yet to be conjugated or negated. */
+/* Return the bits of DPI_MATH_BITS that `t` has: its elements are the conjugate or the negative of
+ * the values in memory. */
 static inline uint64_t dpi_math_bits(const dp_tensor *t)
 {
     return __atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED) & DPI_MATH_BITS;
 }
 
-/* The key set of `t`, including internal bits.  Another thread may be changing the skip bit. */
+/* Return the key set of `t`, including internal bits.  Another thread may be changing the skip
+ * bit. */
 static inline dp_keyset dpi_keys_of(const dp_tensor *t)
 {
     return (dp_keyset){__atomic_load_n(&t->keys.functionality, __ATOMIC_RELAXED), t->keys.backend};
@@ -288,8 +296,8 @@ static inline dpi_storage *dpi_storage_of(const dp_tensor *t)
 
 /* Find the memory of `s`, which has grown, for dpi_memory_of(). */
 const dpi_storage *dpi_memory_grown(const dpi_storage *s, dpi_growth *g);
-/* The struct whose `data` and `bytes` are the memory of `s`.  During a call it is always the same
- * one, as with geometries. */
+/* Return the struct whose `data` and `bytes` are the memory of `s`: `s` itself, or the memory of a
+ * growth.  During a call the result is always the same, as for dpi_geometry_of(). */
 static inline const dpi_storage *dpi_memory_of(const dpi_storage *s)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
@@ -317,7 +325,7 @@ int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int
 /* Set `*out` to a contiguous layout, with the checks of dpi_packed_check(). */
 int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout *out,
                       dp_error *err);
-/* The bytes that a storage needs for this geometry; 0 without elements. */
+/* Return how many bytes a storage needs for this geometry; 0 if the geometry has no elements. */
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
 void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides);
 int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64_t *strides,
@@ -327,20 +335,23 @@ void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like,
 /* Allocate host memory, 64-byte aligned, not initialised.  Freed blocks are cached.  NULL: out of
  * memory, or `bytes` is 0.  Any thread. */
 void *dpi_memory_alloc(size_t bytes);
-void dpi_memory_free(void *p, size_t bytes); /* `bytes` as allocated; `p` may be NULL */
+/* `bytes` as for dpi_memory_alloc(); `p` may be NULL */
+void dpi_memory_free(void *p, size_t bytes);
 /* End a device.  Wait for its queued work, free its streams and events, release the memory that
  * tensors still use, and remove the device from its backend.  From then on these tensors fail with
  * "backend npu was unloaded".  Afterwards the device's code can be unloaded. */
 void dpi_device_end(dpi_device *d);
-/* Prepare a device for the question whether its code can be unloaded: wait for its queued work,
- * free its streams and events and unpin memory, but leave the tensors' memory.  The device can be
- * used afterwards. */
+/* Prepare a device for its plugin's on_unload hook, which may end the library that streams need:
+ * wait for queued work, free streams and events and unpin memory, but keep the tensors' memory.
+ * The device can be used afterwards. */
 void dpi_device_quiet(dpi_device *d);
-/* The number of storages whose memory `d`, one version of a device's code, allocated. */
+/* Return the number of storages whose memory was allocated by `d`, one version of a device's
+ * code. */
 uint64_t dpi_device_storages(const dpi_device *d);
-/* Replace `old` by `d` at its backend.  `d` gets the memory that its code adopts.  All other
- * tensors fail as if `old` had ended, except in calls that began before; `old` releases their
- * memory when it ends.  Returns the number of storages that lost their memory. */
+/* Replace `old` by `d` as the device of a backend, at a reload.  `d` gets the blocks of memory that
+ * its code adopts.  Tensors whose memory was not adopted fail as if `old` had ended, except in
+ * calls that began before; `old` releases their memory when it ends.  Returns the number of
+ * storages that lost their memory. */
 uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d);
 /* Release blocks that waited for streams and are not used any more, on all devices, without
  * waiting.  Returns the number of blocks that still wait. */
@@ -356,16 +367,16 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
 int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err);
 /* Undo the growths of t's storages since `change`, after dpi_tensor_restore() for all tensors of
  * the call: a storage gets its replaced memory back, and the new memory is released.  A growth
- * stays if others may use the new memory: another thread has read it or may still see the shape
- * that was undone, or tensors that need it exist. */
+ * stays if the new memory may be in use: another thread has read it or may still see the shape that
+ * was undone, or tensors that need it exist. */
 void dpi_tensor_shrink(dp_tensor *t, uint64_t change);
 /* Make a tensor over the storage of `t`, which must be large enough, with t's dtype and a version
  * of its own. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
 /* Make `v`, to which only the caller refers, a view of `base`: they share base's version.  Unless
  * `detached`, v's root is base's root, or `base` if that has none.  `creation` is one of
- * DP_CREATED_*; for a base that is a view, base's is used instead if `creation` is DEFAULT or
- * base's is INFERENCE. */
+ * DP_CREATED_*.  If the base is a view itself, base's own `creation` is used instead if `creation`
+ * is DP_CREATED_DEFAULT or if base's is DP_CREATED_INFERENCE. */
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
 /* Make a fake of `t`: a tensor with its dtype, device and geometry, over a new storage of the same
  * size without memory. */
@@ -419,12 +430,12 @@ int dpi_scalar_tensor(dp_account *a, dp_value scalar, dp_dtype dtype, dp_tensor 
                       dp_error *err);
 int dpi_broadcast_shapes(int na, const int64_t *a, int nb, const int64_t *b, int64_t *out,
                          dp_error *err);
-/* `fake`: make fake outputs even if no operand is a fake.  `account`: charged for new outputs.
- * `a`: memory for data that does not fit into `*it`. */
+/* Fill in `*it` for dp_iter_build().  `fake`: make fake outputs even if no operand is a fake.
+ * `account`: charged for new outputs.  `a`: memory for data that does not fit into `*it`. */
 int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
                   dp_error *err);
-/* DP_ECANCELLED, DP_EDEADLINE: `stop` requested it between two pieces of work.  `stop` NULL:
- * never. */
+/* Run a loop over an iterator.  DP_ECANCELLED, DP_EDEADLINE: `stop` requested this between two
+ * pieces of work.  `stop` NULL: the loop cannot be stopped. */
 int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
                  const dpi_stop *stop, dp_error *err);
 int dpi_iter_run_1d(const dp_iter *it, int max_threads, dp_iter_loop loop, void *user,
@@ -433,16 +444,17 @@ int dpi_iter_reduce(const dp_iter *it, int max_threads, const dp_reduction *r, v
                     dp_arena *a, const dpi_stop *stop, dp_error *err);
 /* `threads`: the greatest number of threads for a large copy; 0: all threads of the thread pool. */
 int dpi_copy(dp_tensor *dst, const dp_tensor *src, int threads, dp_error *err);
-/* Like dpi_copy(), but return the code of `stop` once that requests it; then only part of `dst` may
- * be written. */
+/* Like dpi_copy(), but return DP_ECANCELLED or DP_EDEADLINE when `stop` requests it; then only a
+ * part of `dst` may have been written. */
 int dpi_copy_until(dp_tensor *dst, const dp_tensor *src, int threads, const dpi_stop *stop,
                    dp_error *err);
 int dpi_copy_async(dp_tensor *dst, const dp_tensor *src, dp_stream *s, int threads, dp_error *err);
 int dpi_fill_bytes(dp_tensor *t, int byte, dp_stream *s, dp_error *err);
-/* Set the function that is called with the `attached` of a tensor that ends.  Always the same
- * one. */
+/* Set the function that is called when a tensor is freed, with its `attached`.  Every caller passes
+ * the same function. */
 void dpi_on_tensor_end(void (*fn)(void *attached));
-/* `fn` releases what the `history` of an ended tensor refers to.  Always the same function. */
+/* Set the function that is called when a tensor is freed, to release what its `history` refers to.
+ * Every caller passes the same function. */
 void dpi_on_history_end(void (*fn)(uintptr_t history));
 static inline uint64_t dpi_version_of(const dp_tensor *t)
 {

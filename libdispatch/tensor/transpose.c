@@ -3,14 +3,14 @@
  * A run along the destination would read one element from each of many cache lines, which are
  * evicted before the next run needs them.  Therefore elements move in tiles: a tile is read along
  * the source, transposed in a buffer that fits the first cache, and written along the destination
- * in whole cache lines.  In the buffer, rows do not compete for the same sets of the cache, as
- * those of a matrix with 1024 columns do.  That makes copies ten times faster. */
+ * in whole cache lines.  Rows of a matrix with 1024 columns compete for the same sets of the cache;
+ * rows of the buffer do not.  Tiles make copies ten times faster. */
 #include "nest.h"
 
 enum {
     TILE_SIDE = 64,        /* elements of a tile in each dimension, if both are that long */
     TILE_BYTES = 32 << 10, /* greatest size of a tile in bytes */
-    VECTOR = 16,           /* bytes; registers can hold 16 of them, which are read at once */
+    VECTOR = 16, /* bytes of a vector; the registers hold the 16 vectors of the largest block */
     TILE_ELEMENTS = TILE_SIDE * TILE_SIDE /* greatest number of elements of a tile */
 };
 
@@ -30,13 +30,15 @@ static int64_t least(int64_t a, int64_t b)
 
 /* -- square blocks of elements, transposed in registers -- */
 
-/* name: transpose one block of n x n elements.  A stage interleaves the elements of rows i and i +
- * n/2: `low` gives the first half of the result, `high` the second.  After log2(n) stages, row i is
- * column i of the source.  `rows`: number of source rows; missing ones are replaced by the last.
+/* Function name(): transpose one block of n x n elements.  A stage interleaves the elements of rows
+ * i and i + n/2: `low` selects the first half of the result, `high` the second half.  After log2(n)
+ * stages, row i is column i of the source.  `rows`: number of source rows; if it is less than n,
+ * the last row is read in place of the missing rows.
  *
- * name_all: transpose n0 runs of na elements, each run contiguous, into na rows of n0 elements.  A
- * block that is only partly inside is still read and written whole.  Elements written behind a row
- * are overwritten by the next row; behind the last row, `dst` must have space for them. */
+ * Function name_all(): transpose n0 runs of na elements, each run contiguous, into na rows of n0
+ * elements.  A block that is only partly inside is read and written as a whole.  The elements that
+ * this writes behind a row are overwritten by the next row; behind the last row, `dst` must have
+ * space for them. */
 #define TRANSPOSE(name, type, n, stages, low, high)                                                \
     typedef type name##_row __attribute__((vector_size(VECTOR)));                                  \
     static inline __attribute__((always_inline)) void name(                                        \
@@ -82,8 +84,8 @@ typedef void (*transpose_fn)(char *dst, int64_t dst_row, const char *src, int64_
 static const transpose_fn transposes[] = {
     [1] = transpose_1_all, [2] = transpose_2_all, [4] = transpose_4_all, [8] = transpose_8_all};
 
-/* Transpose element by element.  `step`: bytes between elements of a run.  The longer loop is the
- * inner one. */
+/* Transpose element by element.  `step`: bytes between elements of a run.  The longer of the two
+ * loops is the inner one. */
 static void transpose_elements(dp_dtype d, char *dst, int64_t dst_row, const char *src,
                                int64_t src_row, int64_t step, int64_t n0, int64_t na)
 {
@@ -97,9 +99,10 @@ static void transpose_elements(dp_dtype d, char *dst, int64_t dst_row, const cha
             dpi_run_copy(d, dst + i * bytes, dst_row, d, src + i * src_row, step, na);
 }
 
-/* Set `*i` and `*k` to the number of runs and of elements per run that blocks transpose; the
- * remainder goes element by element.  If one dimension is shorter than a block but at least half as
- * long, blocks take it, too, unless they would read bytes behind the last run. */
+/* Set `*i` to the number of runs, and `*k` to the number of elements of each run, that are
+ * transposed in blocks; the remainder is transposed element by element.  Blocks are also used for a
+ * dimension that is shorter than a block but at least half as long, unless they would read bytes
+ * behind the last run. */
 static void count_blocks(int64_t n0, int64_t na, int64_t src_row, int64_t bytes, int64_t *i,
                          int64_t *k)
 {
@@ -127,7 +130,7 @@ static void transpose_tile(const tiles *t, char *dst, const char *src, int64_t n
         count_blocks(n0, na, src_row, bytes, &i, &k);
     if (i > 0)
         transposes[bytes](dst, row, src, src_row, i, k);
-    if (k > 0 && k < na) /* the elements of these runs that remain */
+    if (k > 0 && k < na) /* the remaining elements of these runs */
         transpose_elements(t->from, dst + k * row, row, src + k * step, src_row, step, i, na - k);
     if (i < n0)
         transpose_elements(t->from, dst + i * bytes, row, src + i * src_row, src_row, step, n0 - i,
@@ -158,8 +161,8 @@ static void run_tile(const tiles *t, char *dst, const char *src, int64_t n0, int
                          length);
 }
 
-/* Copy tiles [begin, end).  Tiles along `source_inner` follow one another, so that pages of the
- * source are used up before others are touched. */
+/* Copy tiles [begin, end).  Tiles along `source_inner` follow one another, so that all elements of
+ * a page of the source are read before the next page. */
 static void run_tiles(int64_t begin, int64_t end, void *user)
 {
     const tiles *t = user;
@@ -206,7 +209,8 @@ int dpi_copy_transposed(const dpi_nest *nest, int source_inner, dp_dtype to, dp_
 
     t.side[1] = least(na, TILE_SIDE);
     t.side[0] = least(n0, most / t.side[1] / VECTOR * VECTOR);
-    if (t.side[0] < TILE_SIDE) /* the tile is short here: it may be longer in the other dimension */
+    /* a tile that is short in dimension 0 may be longer in the other dimension */
+    if (t.side[0] < TILE_SIDE)
         t.side[1] = least(na, most / t.side[0] / VECTOR * VECTOR);
     t.count[0] = (n0 + t.side[0] - 1) / t.side[0];
     t.count[1] = (na + t.side[1] - 1) / t.side[1];

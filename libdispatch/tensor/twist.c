@@ -2,8 +2,8 @@
  * resolve_neg). */
 #include "nest.h"
 
-/* Negate `n` numbers of `type`.  Integers are negated in two's complement; floating-point numbers
- * get the other sign bit, also 0 and NaN. */
+/* Negate `n` numbers of `type`.  Integers are negated in two's complement; for floating-point
+ * numbers, also 0 and NaN, the sign bit is inverted. */
 #define NEGATE(name, type, expr)                                                                   \
     static void name(char *data, int64_t stride, int64_t n)                                        \
     {                                                                                              \
@@ -24,8 +24,9 @@ NEGATE(sign_64, uint64_t, v ^ 0x8000000000000000U)
 
 typedef void (*negate_fn)(char *data, int64_t stride, int64_t n);
 
-/* Return the function that negates elements of `dtype`, of a complex one each of its two numbers.
- * NULL: a bool or a quantized element, which has no negative. */
+/* Return the function that negates elements of `dtype`; for a complex dtype, the function that
+ * negates one of an element's two numbers.  NULL: a bool or a quantized element, which has no
+ * negative. */
 static negate_fn negate_of(dp_dtype dtype)
 {
     static const negate_fn integers[] = {
@@ -73,7 +74,7 @@ void dpi_twist(dp_dtype dtype, uint64_t bits, int ndim, const int64_t *sizes,
     for (int d = 0; d < ndim; d++)
         if (sizes[d] == 0)
             return;
-    for (int d = 0; d < ndim; d++) { /* for size 1 the stride may be any number */
+    for (int d = 0; d < ndim; d++) { /* the stride of a dimension of size 1 may be any number */
         at[ndim - 1 - d] = sizes[d];
         steps[ndim - 1 - d] = sizes[d] > 1 ? strides[d] * itemsize : 0;
         nest.numel *= sizes[d];

@@ -53,7 +53,7 @@ static bool tile_chunks(const dpi_geometry *g, int ndim, const int64_t *sizes, i
             base = g->strides[d - 1];
         chunk = tiled = 1;
     }
-    for (; v >= 0; v--) /* for a 0-dim tensor; all new sizes are 1 */
+    for (; v >= 0; v--) /* reached for a 0-dim tensor only; then all new sizes are 1 */
         strides[v] = 1;
     return true;
 }

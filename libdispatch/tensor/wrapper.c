@@ -1,10 +1,9 @@
 /* wrapper.c -- tensors made of tensors: a kind, parts (tensors, integers, doubles), a layout, and
  * no memory.
  *
- * A wrapper cannot contain itself: dpi_wrapper_become() refuses parts that are nested deeper
- * than those with which the wrapper was made.  A wrapper keeps the depth that it was made with
- * (dpi_parts.depth), and dpi_wrapper_become() refuses parts that would make it deeper.  So every
- * part has a smaller stored depth than its wrapper. */
+ * A wrapper cannot contain itself.  Its depth (dpi_parts.depth) is computed when it is made, is
+ * greater than that of each of its parts, and never changes; dpi_wrapper_become() refuses parts
+ * that would need a greater depth.  So every part has a smaller depth than its wrapper. */
 #include "base/kind.h"
 #include "room.h"
 #include <dispatchd/dispatch.h>
@@ -164,9 +163,9 @@ static bool holds_grad(const dp_wrapper *w)
     return false;
 }
 
-/* The keys of the new wrapper: the requested ones, the kind's key, the device's backend if they
- * name none, the bit that marks wrappers, and, if a part may need a gradient, the skip bit
- * (DPI_GRAD_BIT: layers of autograd are not skipped). */
+/* Return the keys of the new wrapper: the requested keys, the kind's key, the device's backend if
+ * these keys have no backend, the bit that marks wrappers (DPI_WRAPPER_BIT), and, if a part may
+ * need a gradient, DPI_GRAD_BIT, so that layers of autograd are not skipped. */
 static dp_keyset keys_of(const dp_wrapper *w, int kind)
 {
     dp_keyset keys = with_kind(w, kind);
@@ -179,7 +178,7 @@ static dp_keyset keys_of(const dp_wrapper *w, int kind)
     return keys;
 }
 
-/* Copy the members that the caller's struct has; the others are 0. */
+/* Copy the members that the caller's struct has, and set all other members to 0. */
 static dp_wrapper full_config(const dp_wrapper *w)
 {
     dp_wrapper full = {0};
