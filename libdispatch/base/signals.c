@@ -2,8 +2,8 @@
 #include "base.h"
 
 /* The threads that the process began with handle its signals.  Signals of a thread's own faults
- * stay unblocked: if such a signal is blocked, the kernel ends the process without running the
- * handler that writes the crash report. */
+ * stay unblocked: if such a signal is blocked, Linux ends the process without running the handler
+ * that writes the crash report. */
 void dpi_signals_block(sigset_t *before)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};

@@ -6,7 +6,7 @@ void dp_tensor_stats_get(dp_tensor_stats *out)
     *out = (dp_tensor_stats){.tensors = (uint64_t)dpi_tally_sum(DPI_TALLY_TENSORS),
                              .storages = (uint64_t)dpi_tally_sum(DPI_TALLY_STORAGES)};
     dpi_storage_stats(&out->bytes, &out->bytes_peak);
-    for (int bit = 0; bit < 64; bit++) /* bits other than CPU and Meta */
+    for (int bit = 0; bit < 64; bit++) /* the numbers for CPU and Meta are 0 here */
         out->storages += dpi_backend_storages(bit);
 }
 
@@ -16,8 +16,8 @@ void dp_tensor_view(const dp_tensor *t, dp_view *view)
     dp_view whole = {.size = view->size}; /* if the caller's struct is shorter */
     dp_view *v = DPI_LIKELY(view->size >= sizeof(whole)) ? view : &whole;
 
-    /* Member by member: a struct copy would read larger words than those just stored, which
-     * stalls. */
+    /* Set the members one by one: a struct copy would read larger words than those just stored,
+     * which stalls. */
     v->dtype = t->dtype;
     v->device = g->storage->device;
     v->ndim = g->ndim;

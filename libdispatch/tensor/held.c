@@ -6,7 +6,7 @@
 #include "room.h"
 
 static struct {
-    atomic_int_fast64_t now; /* negative while one thread releases what another has not added */
+    atomic_int_fast64_t now; /* negative while released bytes are counted before their allocation */
     atomic_int_fast64_t peak;
 } bytes_held;
 

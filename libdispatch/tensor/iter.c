@@ -1,5 +1,5 @@
-/* iter.c -- build an iterator: operands, shape, and the steps in TensorIterator's order
- * (aten/src/ATen/TensorIterator.cpp: build).
+/* iter.c -- builds an iterator in the same steps as PyTorch (aten/src/ATen/TensorIterator.cpp:
+ * build).
  *
  * The caller owns the iterator, which borrows the tensors it was given.  State that is needed only
  * while the iterator is built is in a dpi_iter_plan on the stack. */

@@ -1,6 +1,6 @@
-/* iter_layout.c -- how an iterator walks memory: make outputs in the inputs' order of dimensions,
- * then sort and merge dimensions (aten/src/ATen/TensorIterator.cpp: fast_set_up,
- * reorder_dimensions, allocate_or_resize_outputs, coalesce_dimensions). */
+/* iter_layout.c -- decides in which order an iterator visits memory: makes outputs with the inputs'
+ * order of dimensions, then sorts and merges dimensions (aten/src/ATen/TensorIterator.cpp:
+ * fast_set_up, reorder_dimensions, allocate_or_resize_outputs, coalesce_dimensions). */
 #include "nest.h"
 
 /* -- outputs -- */

@@ -1,5 +1,5 @@
-/* iter_types.c -- the device and the dtypes of a loop (aten/src/ATen/TensorIterator.cpp:
- * compute_types). */
+/* iter_types.c -- finds and checks the device and the dtypes of a loop
+ * (aten/src/ATen/TensorIterator.cpp: compute_types). */
 #include "nest.h"
 
 /* -- device -- */

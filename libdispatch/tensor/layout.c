@@ -197,8 +197,8 @@ static int check_any_sizes(int ndim, const int64_t *sizes, int64_t *numel, dp_er
     char shape[DP_SHAPE_TEXT];
     uint64_t product = 1;
     bool overflow =
-        /* Sizes before a size of 0 count: [2^62, 4, 0] fails, [0, 2^62, 4] does not, as in
-         * PyTorch. */
+        /* An overflow counts even if a later size is 0: as in PyTorch, [2^62, 4, 0] fails, but [0,
+         * 2^62, 4] does not. */
         false;
 
     if (ndim < 0 || ndim > DP_DIM_MAX)

@@ -26,13 +26,14 @@ void dpi_nest_coalesce(dpi_nest *nest);
 /* Run `loop` over elements [begin, end), one call per run along dimension 0. */
 void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user);
 
-/* -- transpose.c: nests with two operands, made by copy.c: 0 is written, 1 is read -- */
+/* -- transpose.c: nests with two operands, made by copy.c: operand 0 is written, operand 1 is read
+ * -- */
 /* Return the dimension in which the operand that is read has its smallest stride above 0.  0: this
  * is dimension 0, the innermost dimension of the operand that is written. */
 int dpi_nest_source_inner(const dpi_nest *nest);
 /* Copy all elements, in tiles of dimension 0 and dimension `source_inner`, which is not 0.
- * `uncached`: write with stores that bypass the caches, if dpi_goes_past() says that this pays.
- * Then the elements that are written must be contiguous along dimension 0. */
+ * `uncached`: write with stores that bypass the caches, for copies as large as dpi_goes_past()
+ * says; then operand 0 must be contiguous along dimension 0. */
 int dpi_copy_transposed(const dpi_nest *nest, int source_inner, dp_dtype to, dp_dtype from,
                         bool uncached, int threads, const dpi_stop *stop);
 

@@ -1,4 +1,4 @@
-/* overlap.c -- whether two tensors, or two elements of one tensor, share memory
+/* overlap.c -- tells whether two tensors, or two elements of one tensor, share memory
  * (aten/src/ATen/MemoryOverlap.cpp). */
 #include "room.h"
 
@@ -14,8 +14,8 @@ int dp_internal_overlap(const dp_tensor *t)
     return 2;
 }
 
-/* `pairs_left` limits the pairs that are compared, because a wrapper can contain one tensor along
- * very many paths. */
+/* `pairs_left` limits how many pairs of tensors are compared, because wrappers that share their
+ * parts can be nested, so that their pairs are very many. */
 static bool share_storage(const dp_tensor *a, const dp_tensor *b, int *pairs_left)
 {
     const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);

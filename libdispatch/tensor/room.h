@@ -11,7 +11,7 @@
 
 enum {
     DPI_ITEM_MAX = 16, /* bytes of the largest dtype */
-    DPI_GRAIN = 32768  /* a loop over fewer elements is not split among threads (at::internal) */
+    DPI_GRAIN = 32768  /* loops over fewer elements use one thread (at::internal::GRAIN_SIZE) */
 };
 /* Add 1 to an atomic counter, without an atomic read-modify-write while there is only one
  * thread. */

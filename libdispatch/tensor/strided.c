@@ -3,7 +3,7 @@
 #include "nest.h"
 
 enum { CHUNK = 256 };   /* elements converted at a time, in two buffers of 4 KiB */
-enum { FILL_MIN = 16 }; /* runs of more equal elements use fill() */
+enum { FILL_MIN = 16 }; /* fill() writes longer runs of one element */
 
 static const int64_t *strides_at(const dpi_nest *nest, int d)
 {

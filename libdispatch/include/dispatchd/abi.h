@@ -297,7 +297,7 @@ typedef struct dp_root {
 /* An operator and the C type with which the caller calls it; dp_typed_init() fills it in. */
 typedef struct dp_typed {
     const dp_op *op;
-    uint32_t code; /* number of the letters of the C type */
+    uint32_t code; /* number by which the host knows the letters of the C type */
     uint32_t id;   /* number of the operator */
 } dp_typed;
 

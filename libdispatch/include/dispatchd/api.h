@@ -51,7 +51,7 @@ DP_FN(dp_keyset, dp_tensor_keys, (const dp_tensor *t), (t))
  * them.  Resetting it only saves time. */
 DP_FN(void, dp_tensor_set_may_grad, (dp_ctx * ctx, dp_tensor *t, bool on), (ctx, t, on))
 DP_FN(bool, dp_tensor_may_grad, (const dp_tensor *t), (t))
-/* storage_offset, in elements */
+/* Return the storage offset in elements (Tensor.storage_offset). */
 DP_FN(int64_t, dp_tensor_offset, (const dp_tensor *t), (t))
 DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal ids: one storage */
 DP_FN(size_t, dp_tensor_storage_bytes, (const dp_tensor *t), (t))
@@ -61,11 +61,12 @@ DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on)) /* for 0-d
  * counts one version for a call of a kernel whose schema marks `t` as written, unless the kernel's
  * own calls counted one for `t` already. */
 DP_FN(uint64_t, dp_tensor_version, (const dp_tensor *t), (t))
-/* Count a version, after code other than an operator wrote to `t`: code of an embedder or a
- * plugin's thread.  Kernels must not call it, since the host counts for them. */
+/* Increase the version of `t`, after an embedder's code or a plugin's thread has written to `t`
+ * without calling an operator.  Kernels must not call this function, since the host counts versions
+ * for them. */
 DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
-/* Tensor.is_contiguous(memory_format).  False if `f` is a channels-last format and `t` does not
- * have the number of dimensions that `f` needs. */
+/* Is `t` contiguous in memory format `f` (Tensor.is_contiguous)?  False if `f` is a channels-last
+ * format and `t` does not have the number of dimensions that `f` needs. */
 DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
 DP_FN(bool, dp_tensor_is_dense, (const dp_tensor *t), (t)) /* non_overlapping_and_dense */
 DP_FN(dp_memory_format, dp_tensor_suggest_format, (const dp_tensor *t), (t))
@@ -123,8 +124,8 @@ DP_FN(int, dp_copy, (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src), (ctx, 
 /* Compare the memory of two tensors: 0 no overlap, 1 full overlap, 2 partial overlap, 3 too hard to
  * decide.  Source: at::get_overlap_status. */
 DP_FN(int, dp_overlap, (const dp_tensor *a, const dp_tensor *b), (a, b))
-/* 0: no two elements share memory; 1: some do; 2: too hard to decide.  Source:
- * at::has_internal_overlap. */
+/* Compare the memory of the elements of `t`: 0 no two elements share memory, 1 some do, 2 too hard
+ * to decide.  Source: at::has_internal_overlap. */
 DP_FN(int, dp_internal_overlap, (const dp_tensor *t), (t))
 
 /* -- dtypes -- */
@@ -132,8 +133,8 @@ DP_FN(int, dp_internal_overlap, (const dp_tensor *t), (t))
 DP_FN(size_t, dp_dtype_size, (dp_dtype d), (d))          /* bytes; 0 for an unknown dtype */
 DP_FN(const char *, dp_dtype_name, (dp_dtype d), (d))    /* "float32"; "?" for an unknown dtype */
 DP_FN(dp_dtype, dp_promote_types, (dp_dtype a, dp_dtype b), (a, b))
-/* Result dtype of tensors [n]; NULL entries are skipped.  DP_DTYPE_NONE: no tensors.  Source:
- * at::result_type. */
+/* Return the result dtype of tensors [n]; NULL entries are skipped.  DP_DTYPE_NONE: no tensors.
+ * Source: at::result_type. */
 DP_FN(dp_dtype, dp_result_type, (dp_tensor *const *tensors, size_t n), (tensors, n))
 DP_FN(bool, dp_can_cast, (dp_dtype from, dp_dtype to), (from, to))
 
@@ -160,8 +161,9 @@ DP_FN(int, dp_iter_run_1d,
       (dp_ctx * ctx, const dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
 
 /* Reduce the elements that belong to each element of the outputs, for an iterator with
- * DP_ITER_REDUCE; also if there are no such elements.  Set r->size first.  The result has the same
- * bits with any number of threads.  Fails like dp_iter_run(). */
+ * DP_ITER_REDUCE.  If there are no such elements, outputs get the result that r->begin and
+ * r->finish give.  Set r->size first.  The result has the same bits with any number of threads.
+ * Fails like dp_iter_run(). */
 DP_FN(int, dp_iter_reduce,
       (dp_ctx * ctx, const dp_iter *it, const dp_reduction *r, void *user), (ctx, it, r, user))
 
@@ -235,7 +237,8 @@ DP_FN(dp_keyset, dp_ctx_exclude, (const dp_ctx *ctx), (ctx))
 DP_FN(int, dp_guard_mode, (dp_ctx * ctx, const dp_mode *mode), (ctx, mode))
 /* Return the current mode.  Borrowed: valid until the guard that set it is left. */
 DP_FN(const dp_mode *, dp_ctx_mode, (const dp_ctx *ctx), (ctx))
-/* Key and key set of the running call, for unboxed kernels. */
+/* Return the key and the key set of the running call, for unboxed kernels, which have no
+ * dp_call. */
 DP_FN(dp_key, dp_ctx_key, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_keys, (const dp_ctx *ctx), (ctx))
 
@@ -265,7 +268,8 @@ DP_FN(int, dp_checkpoint, (dp_ctx * ctx), (ctx))
 DP_FN(int, dp_generator_enter, (dp_ctx * ctx, dp_generator *g, dp_device device), (ctx, g, device))
 DP_FN(void, dp_generator_leave, (dp_ctx * ctx), (ctx))
 DP_FN(dp_device, dp_generator_device, (const dp_generator *g), (g))
-/* Draw `n` numbers of 32 or 64 bits from the generator that is held, which must be the CPU's. */
+/* Draw `n` numbers of 32 or 64 bits from the generator that the kernel holds, which must be the
+ * CPU's. */
 DP_FN(int, dp_generator_u32, (dp_ctx * ctx, uint32_t *out, size_t n), (ctx, out, n))
 DP_FN(int, dp_generator_u64, (dp_ctx * ctx, uint64_t *out, size_t n), (ctx, out, n))
 /* Draw `n` numbers in [0, 1), with 24 random bits as DP_FLOAT32 or 53 as DP_FLOAT64.  Source:
@@ -277,8 +281,9 @@ DP_FN(int, dp_generator_uniform,
  * next draw of this dtype gets, by any kernel.  Source: at::normal_distribution. */
 DP_FN(int, dp_generator_normal,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
-/* For the generator that is held, of a device other than the CPU: reserve `increment` draws in each
- * of its Philox streams, from *offset on.  Source: at::CUDAGeneratorImpl::philox_engine_inputs. */
+/* Reserve `increment` draws, from *offset on, in each Philox stream of the generator that the
+ * kernel holds, which must be of a device other than the CPU.  Source:
+ * at::CUDAGeneratorImpl::philox_engine_inputs. */
 DP_FN(int, dp_generator_philox,
       (dp_ctx * ctx, uint64_t increment, uint64_t *seed, uint64_t *offset),
       (ctx, increment, seed, offset))
@@ -351,9 +356,9 @@ DP_FN(void, dp_value_free, (dp_value * v), (v))
 
 /* -- warnings -- */
 
-/* Send the client a message that is not an error, in `warnings` of the answer (TORCH_WARN).  printf
- * format.  Each text is sent once for each request.  After DP_LIMIT_WARNINGS texts, one line says
- * that more were left out. */
+/* Send the client a message that is not an error, in `warnings` of the answer (TORCH_WARN).
+ * `format` is a printf format.  Each text is sent once for each request.  After DP_LIMIT_WARNINGS
+ * texts, one line says that more were left out. */
 DP_FN(void, dp_vwarn, (dp_ctx * ctx, const char *format, va_list ap), (ctx, format, ap))
 
 /* -- failing before anything is written: dp_refuse() of helpers.h -- */
@@ -377,11 +382,11 @@ DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation)
 /* -- changing the shape and the storage of existing tensors --
  *
  * Calls that already run on other threads still see the earlier shape and data.  If a kernel fails,
- * its written arguments get their earlier shape back; a storage that grew keeps its size.  Views of
- * `t` see the larger storage, as in PyTorch.  DP_ERUNTIME: the memory belongs to an embedder, so
- * its size is fixed; or another call changed the tensor's shape since this call began; or a tensor
- * changed its shape, or a storage grew, more than DP_LIMIT_RESIZES times during a call that still
- * runs. */
+ * its written arguments get their earlier shape back, and a storage that grew gets its earlier
+ * memory back, unless another thread has used the new memory.  Views of `t` see the larger storage,
+ * as in PyTorch.  DP_ERUNTIME: the memory belongs to an embedder, so its size is fixed; or another
+ * call changed the tensor's shape since this call began; or a tensor changed its shape, or a
+ * storage grew, more than DP_LIMIT_RESIZES times during a call that still runs. */
 
 /* Change the sizes of `t` to sizes [ndim].  Its elements stay in the storage, in memory order; new
  * elements are undefined.  `format` DP_PRESERVE: resize_ without memory_format, which does not
@@ -423,8 +428,8 @@ DP_FN(int, dp_decompose, (dp_call * call), (call))
 
 /* Make a wrapper tensor.  The host copies all of *w and takes its own references.  *out owned: a
  * tensor with the sizes, strides, dtype, device and keys of *w, and without memory.  If the keys
- * have no autograd key, it has the version of its first tensor.  DP_EVALUE: *w is not valid.
- * DP_ERESOURCE: over DP_LIMIT_WRAPPER_DEPTH or DP_LIMIT_WRAPPER_PARTS. */
+ * have no autograd key, it shares the version counter of w->tensors[0].  DP_EVALUE: *w is not
+ * valid.  DP_ERESOURCE: over DP_LIMIT_WRAPPER_DEPTH or DP_LIMIT_WRAPPER_PARTS. */
 DP_FN(int, dp_wrapper_new, (dp_ctx * ctx, const dp_wrapper *w, dp_tensor **out), (ctx, w, out))
 /* Get the parts of wrapper tensor `t`, as this call sees them.  Set out->size first.  Borrowed for
  * the call.  False: `t` is not a wrapper tensor. */
@@ -464,14 +469,14 @@ DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))
 DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s)) /* of NULL: the CPU */
 /* Return the backend's own handle; NULL: the default stream. */
 DP_FN(void *, dp_stream_handle, (const dp_stream *s), (s))
-/* *done: all work that the stream was given has ended.  Does not wait. */
+/* Set *done to whether all work that the stream was given has ended, without waiting. */
 DP_FN(int, dp_stream_query, (dp_ctx * ctx, const dp_stream *s, bool *done), (ctx, s, done))
 DP_FN(int, dp_stream_synchronize, (dp_ctx * ctx, const dp_stream *s), (ctx, s))
 /* Get the stream that kernels of this session use on the device: the default stream until
  * dp_stream_set_current().  *out owned.  Source: c10::cuda::getCurrentCUDAStream. */
 DP_FN(int, dp_stream_current, (dp_ctx * ctx, dp_device device, dp_stream **out), (ctx, device, out))
-/* Set the stream for all later calls of the session, until the next such call.  Takes a reference
- * of its own. */
+/* Set the stream for all later calls of the session, until this function is called again.  The
+ * session takes its own reference to `s`. */
 DP_FN(int, dp_stream_set_current, (dp_ctx * ctx, dp_stream *s), (ctx, s))
 /* Make an event; *out owned.  `flags`: DP_EVENT_*.  Source: at::cuda::CUDAEvent. */
 DP_FN(int, dp_event_new,
@@ -484,7 +489,8 @@ DP_FN(int, dp_event_record, (dp_ctx * ctx, dp_event *e, const dp_stream *s), (ct
 /* Make later work of stream `s` wait for the event.  If `s` is of another backend, the calling
  * thread waits. */
 DP_FN(int, dp_event_wait, (dp_ctx * ctx, const dp_event *e, const dp_stream *s), (ctx, e, s))
-/* *done: the event is complete.  An event that was never recorded is complete. */
+/* Set *done to whether the event is complete, without waiting.  An event that was never recorded is
+ * complete. */
 DP_FN(int, dp_event_query, (dp_ctx * ctx, const dp_event *e, bool *done), (ctx, e, done))
 DP_FN(int, dp_event_synchronize, (dp_ctx * ctx, const dp_event *e), (ctx, e))
 DP_FN(int, dp_event_elapsed, (dp_ctx * ctx, const dp_event *begin, const dp_event *end, double *ms),
@@ -623,8 +629,9 @@ DP_FN(dp_key, dp_keyset_highest, (dp_keyset s), (s))
 /* Return the union of named sets.  `names`: DP_KEYSET_*, combined with |.  The set has no
  * backends. */
 DP_FN(dp_keyset, dp_keyset_named, (unsigned names), (names))
-/* Write the canonical name of a key, "AutogradCPU", into `buf` and return `buf`.  Existing named
- * backends have their names.  dp_key_find() is the inverse function. */
+/* Write the canonical name of a key, "AutogradCPU", into `buf` and return `buf`.  Keys of an
+ * existing named backend contain its name: "Autogradnpu".  dp_key_find() is the inverse
+ * function. */
 DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf))
 
 /* -- data of plugins that is attached to a tensor -- */

@@ -143,7 +143,7 @@ typedef struct dp_device_ops {
     int (*fill)(int index, void *stream, void *p, int byte, size_t bytes, dp_error *err);
 
     /* Events: points in the order of a stream.  Default: recording an event waits for the stream,
-     * so the event is complete at once, and its time is the host's. */
+     * so the event is complete at once, and its time is read from the host's clock. */
     /* `flags`: DP_EVENT_*.  cudaEventCreateWithFlags */
     int (*event_new)(int index, uint32_t flags, void **out, dp_error *err);
     void (*event_free)(int index, void *event);

@@ -347,7 +347,7 @@ DP_API bool dp_generators_busy(dp_generators *all); /* true: a kernel uses one o
 /* -- objects of plugins: functions that api.h does not have -- */
 
 DP_API int dp_object_check(dp_object *o, dp_error *err); /* DP_ERUNTIME: the object has ended */
-/* name of the plugin whose kernel made `o`; borrowed from `o` */
+/* Return the name of the plugin whose kernel made `o`, borrowed from `o`. */
 DP_API const char *dp_object_plugin(const dp_object *o);
 DP_API size_t dp_object_bytes(const dp_object *o); /* bytes of the data of `o` */
 /* Return the number of objects in the process, with those whose plugin was unloaded. */
@@ -697,7 +697,7 @@ DP_API int dp_registry_describe(dp_registry *reg, const char *op, dp_arena *a, d
                                 dp_error *err);
 
 typedef struct dp_list_filter {
-    const char *ns, *match, *key, *plugin; /* each may be NULL; match: a part of the name */
+    const char *ns, *match, *key, *plugin; /* each may be NULL; match: text in the name */
     /* true: only operators that have kernels but no definition */
     bool dangling;
 } dp_list_filter;
@@ -798,7 +798,8 @@ typedef struct dp_schema dp_schema;
  * it gives the limit.  Any thread. */
 DP_API int dp_schema_parse(const char *text, dp_schema **out, dp_error *err);
 DP_API dp_schema *dp_schema_free(dp_schema *s); /* NULL is allowed; returns NULL */
-/* canonical text; owned, free it with dp_free(); NULL: no memory */
+/* Return the canonical text of a schema, owned by the caller: free it with dp_free().  NULL: no
+ * memory. */
 DP_API char *dp_schema_print(const dp_schema *s);
 
 #ifdef __cplusplus

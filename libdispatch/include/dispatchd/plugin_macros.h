@@ -39,8 +39,8 @@
 #define DP_KIND_FALLTHROUGH_THUNK(n, fn, args, rets)
 #define DP_KIND_FORMULA_THUNK(n, fn, args, rets)
 /* In C++, dp_fn_ID is `fn` converted to a pointer of its C type, which selects the right function
- * of an overloaded function, a template or a lambda.  C has no such functions, and only warns of a
- * wrong type. */
+ * of an overloaded function, a template or a lambda.  C has no such functions; there a static
+ * assertion compares the types, because a compiler would only warn of a wrong one. */
 #define DP_WRONG_TYPE_(fn, args, rets)                                                             \
     "kernel '" #fn "': its C type is not what its letters " DP_CODE_(args, rets) " stand for"
 #ifdef __cplusplus

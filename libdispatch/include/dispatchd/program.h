@@ -29,12 +29,12 @@ extern "C" {
 /* Limits of programs: X(NAME, name, value), as in DP_LIMIT_MAP(). */
 #define DP_PROGRAM_LIMIT_MAP(X)                                                                    \
     X(PROGRAM_LOWERED_STEPS, program_lowered_steps, 100000) /* steps, LIST and ITEM included */    \
-    X(PROGRAM_VALUES, program_values, 1 << 20)              /* with those of nested programs */    \
-    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20) /* of all steps; number of constants */       \
-    X(PROGRAM_DEPTH, program_depth, 64)              /* nesting of programs */                     \
-    X(PROGRAM_EXPANDED, program_expanded, 1000000)   /* steps of one run, nested included */       \
-    X(PROGRAM_MODES, program_modes, 255)             /* different modes of steps */                \
-    X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* of one program, with storages */
+    X(PROGRAM_VALUES, program_values, 1 << 20)              /* values, nested programs included */ \
+    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20)        /* of all steps; also constants */     \
+    X(PROGRAM_DEPTH, program_depth, 64)                     /* nesting of programs */              \
+    X(PROGRAM_EXPANDED, program_expanded, 1000000)          /* dp_program_info.expanded */         \
+    X(PROGRAM_MODES, program_modes, 255)                    /* different modes of steps */         \
+    X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* of a program, storages too */
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };
 #undef DP_LIMIT_ENUM_

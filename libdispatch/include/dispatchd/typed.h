@@ -229,8 +229,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_CODE(args, ...)                                                                         \
     DP_CODE_(DP_LETTERS args __VA_OPT__()##args, DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
 
-/* -- the caller's side: parameter, argument, key set and boxed value of letter x at position i
- * -- */
+/* -- the caller's side: parameters, arguments, key sets and boxed values, by letter -- */
 
 #define DP_CLASS_LT   ONE
 #define DP_CLASS_LoT  ONE
