@@ -36,7 +36,9 @@ typedef struct engine {
     uint32_t n_heap, cap_heap;
     uint32_t *input_tasks, *input_nrs; /* [n_inputs] task and return of each input */
     dp_tensor **captured;              /* [n_inputs] gradients of inputs; owned */
+    dpi_retained retained;             /* gradients of computed tensors that keep theirs */
     bool create;
+    bool add; /* add to gradients of tensors: of all leaves, or of the inputs */
 } engine;
 
 /* -- tasks -- */
@@ -336,7 +338,10 @@ static int run_node(engine *g, uint32_t t)
     dp_zero_n(out.grads, n->n_edges, sizeof(dp_tensor *));
     for (uint32_t i = 0; i < n->n_edges; i++)
         any |= wanted[i] = is_wanted(g, n->edges[i]);
-    int rc = any ? dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out) : 0;
+    int rc =
+        any || g->add ? dpi_retained_add(ctx, &g->retained, n, g->grads + g->tasks[t].first) : 0;
+    if (any && rc == 0)
+        rc = dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out);
     for (uint32_t i = 0; i < g->tasks[t].n; i++)
         g->grads[g->tasks[t].first + i] = dp_tensor_unref(g->grads[g->tasks[t].first + i]);
     for (uint32_t i = 0; i < n->n_edges; i++) {
@@ -439,6 +444,7 @@ static void fini(engine *g)
         dpi_edge_unref(g->tasks[i].at);
     for (size_t i = 0; g->captured != NULL && i < g->o->n_inputs; i++)
         dp_tensor_unref(g->captured[i]);
+    dpi_retained_fini(&g->retained);
     dp_free(g->grads);
     dp_free(g->tasks);
     dp_free(g->index);
@@ -460,9 +466,13 @@ static int run(engine *g)
     int rc = add_roots(g);
     if (rc == 0)
         rc = run_all(g);
-    if (rc == 0 && n == 0)
+    if (rc == 0)
+        rc = dpi_retained_sum(g->ctx, &g->retained);
+    if (rc == 0 && g->add)
         rc = commit(g);
-    if (rc == 0 && n > 0)
+    if (rc == 0)
+        dpi_retained_store(&g->retained);
+    if (rc == 0 && !g->add)
         give_inputs(g);
     return rc;
 }
@@ -471,22 +481,42 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, o))
         return DP_EVALUE;
-    engine g = {.ctx = ctx, .o = o, .create = (o->flags & DP_BACKWARD_CREATE) != 0};
+    engine g = {.ctx = ctx,
+                .o = o,
+                .create = (o->flags & DP_BACKWARD_CREATE) != 0,
+                .add = o->n_inputs == 0 || (o->flags & DP_BACKWARD_ADD) != 0};
     dp_mode mode = *dp_ctx_mode(ctx);
+    bool begun;
     int depth, rc;
 
     dp_error_clear(&ctx->error);
-    for (size_t i = 0; i < o->n_inputs; i++)
+    for (size_t i = 0; i < o->n_inputs && !g.add; i++)
         o->grads[i] = NULL;
     mode.no_grad = !g.create;
     mode.inference = false;
-    if ((rc = dp_ctx_begin(ctx)) < 0)
+    if ((rc = dpi_ctx_pin(ctx, &begun)) < 0)
         return rc;
-    if ((depth = rc = dp_guard_mode(ctx, &mode)) >= 0) {
+    for (size_t i = 0; i < o->n_inputs && g.add && rc == 0; i++)
+        rc = dp_tensor_retain_grad(ctx, o->inputs[i]);
+    if (rc == 0 && (depth = rc = dp_guard_mode(ctx, &mode)) >= 0) {
         rc = run(&g);
         dp_guard_leave(ctx, depth);
     }
     fini(&g);
-    dp_ctx_end(ctx);
+    dpi_ctx_unpin(ctx, begun);
     return rc;
+}
+
+int dp_tensor_backward(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad, dp_tensor *const *inputs,
+                       size_t n, uint32_t flags)
+{
+    const dp_backward_options o = {.size = sizeof(o),
+                                   .flags = flags | DP_BACKWARD_ADD,
+                                   .tensors = &t,
+                                   .gradients = &grad,
+                                   .n = 1,
+                                   .inputs = inputs,
+                                   .n_inputs = n};
+
+    return dp_backward(ctx, &o);
 }

@@ -46,11 +46,13 @@ int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad)
     int rc = dpi_call_one(ctx, in_place ? "aten::add_.Tensor" : "aten::add.Tensor", args, 3, &made);
 
     dp_tensor_unref(grad);
-    if (rc < 0)
-        return rc;
-    dp_tensor_unref(*sum);
-    *sum = made;
-    return 0;
+    if (rc == 0 && in_place) {
+        dp_tensor_unref(made); /* *sum itself, or NULL inside a kernel */
+    } else if (rc == 0) {
+        dp_tensor_unref(*sum);
+        *sum = made;
+    }
+    return rc;
 }
 
 int dpi_gradient_of_root(dp_ctx *ctx, const dp_backward_options *o, size_t i, dp_tensor **out)

@@ -112,6 +112,7 @@ static void node_free(dpi_node *n)
         dpi_slot_clear(&n->slots[i]);
     for (uint32_t i = 0; i < n->n_edges; i++)
         dpi_edge_unref(n->edges[i]);
+    dpi_kept_items_free(atomic_load_explicit(&n->kept, memory_order_relaxed));
     dpi_node_unref(n->inner);
     dpi_formula_unref(n->formula);
     dp_free(n->base);
@@ -219,6 +220,8 @@ static void word_end(uintptr_t w)
     }
     dpi_node_unref(m->node);
     dp_tensor_unref(m->grad);
+    if (m->kept != NULL)
+        dpi_kept_end(m->kept);
     dpi_memory_free(m, NODE_ALIGN);
 }
 
@@ -247,6 +250,21 @@ dpi_meta *dpi_meta_make(dp_tensor *t)
     word_unlock(t, w);
     dpi_memory_free(new, NODE_ALIGN);
     return m;
+}
+
+bool dpi_meta_keep(dp_tensor *t, dpi_kept *k)
+{
+    uintptr_t w = word_lock(t);
+    dpi_meta *m = meta_of(w);
+    bool first = m->kept == NULL;
+
+    if (first) {
+        k->grad = m->grad;
+        m->grad = NULL;
+        m->kept = k;
+    }
+    word_unlock(t, w);
+    return first;
 }
 
 const dpi_meta *dpi_meta_find(const dp_tensor *t)
@@ -380,8 +398,11 @@ dp_tensor *dp_tensor_grad(const dp_tensor *t)
     if (dpi_meta_find(t) == NULL)
         return NULL;
     w = word_lock(mutable(t));
-    if (meta_of(w)->grad != NULL)
-        grad = dp_tensor_ref(meta_of(w)->grad);
+    const dpi_meta *m = meta_of(w);
+    if (m->kept != NULL)
+        grad = dpi_kept_grad(m->kept);
+    else if (m->grad != NULL)
+        grad = dp_tensor_ref(m->grad);
     word_unlock(mutable(t), w);
     return grad;
 }
@@ -398,14 +419,25 @@ int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
                             dp_dtype_name(t->dtype), dpi_geometry_of(t)->ndim);
     if (dpi_meta_make(t) == NULL)
         return dpi_no_memory(&ctx->error, "a gradient");
-    if (grad != NULL)
-        dp_tensor_ref(grad);
     uintptr_t w = word_lock(t);
+    dpi_kept *kept = meta_of(w)->kept;
     dp_tensor *previous = meta_of(w)->grad;
-    meta_of(w)->grad = grad;
+    if (kept == NULL)
+        meta_of(w)->grad = grad != NULL ? dp_tensor_ref(grad) : NULL;
     word_unlock(t, w);
-    dp_tensor_unref(previous);
+    if (kept != NULL)
+        dpi_kept_set(kept, grad);
+    else
+        dp_tensor_unref(previous);
     return 0;
+}
+
+int64_t dp_tensor_output_nr(const dp_tensor *t)
+{
+    dpi_edge e = dpi_edge_recorded(t);
+
+    dpi_edge_unref(e);
+    return e.leaf ? 0 : e.nr;
 }
 
 int dp_tensor_set_requires_grad(dp_ctx *ctx, dp_tensor *t, bool on)

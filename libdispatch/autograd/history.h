@@ -13,10 +13,13 @@
 #include "tensor/room.h"
 #include "tensor/saved.h"
 #include <dispatchd/grad.h>
+#include <pthread.h>
 
 #pragma GCC visibility push(hidden)
 
 typedef struct dpi_node dpi_node;
+typedef struct dpi_kept dpi_kept;
+typedef struct dpi_kept_item dpi_kept_item;
 
 /* The destination of a gradient: return `nr` of a node, or a leaf.  Holds a reference to `to`. */
 typedef struct dpi_edge {
@@ -72,7 +75,8 @@ struct dpi_node {
     dpi_slot *slots;     /* [n_slots] values that the formula saves (dpi_source.slot) */
     uint32_t *arg_edges; /* [n_args + 1] index in edges of the first tensor of each argument */
     int64_t *dims;       /* sizes of all returns */
-    dpi_node *next_dead; /* links nodes that are to be freed */
+    _Atomic(dpi_kept_item *) kept; /* the returns whose gradients tensors keep (retain.c) */
+    dpi_node *next_dead;           /* links nodes that are to be freed */
 };
 
 /* Sizes, strides and offset of a tensor, without its storage. */
@@ -94,8 +98,9 @@ dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t); /* owned; NULL: no
 typedef struct dpi_meta {
     dpi_node *node; /* NULL: a leaf */
     uint32_t nr;
-    bool requires_grad, retains_grad;
-    dp_tensor *grad; /* owned; the gradient, or NULL */
+    bool requires_grad;
+    dp_tensor *grad; /* owned; the gradient, or NULL; always NULL with `kept` */
+    dpi_kept *kept;  /* holds the gradient of a computed tensor that keeps its own; NULL: none */
 } dpi_meta;
 
 /* Make a node, one block of memory.  `n_dims`: number of sizes of all returns
@@ -139,6 +144,66 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr);
 /* t's dpi_meta, made if t has none; NULL: no memory.  Valid as long as t. */
 dpi_meta *dpi_meta_make(dp_tensor *t);
 const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
+
+/* Let t, which has a dpi_meta, keep its gradient in k from now on, which is taken.  false: it does
+ * so already, and k is not taken. */
+bool dpi_meta_keep(dp_tensor *t, dpi_kept *k);
+static inline dpi_kept *dpi_kept_of(const dp_tensor *t) /* NULL: t keeps none */
+{
+    const dpi_meta *m = dpi_meta_find(t);
+
+    return m != NULL ? m->kept : NULL;
+}
+
+/* -- kept.c -- */
+
+/* The gradient of a tensor that was computed and keeps its gradient (Tensor.retain_grad).  The
+ * tensor refers to it, and so does the node whose return the tensor is: backward finds the gradient
+ * without the tensor, so that nodes need not point to tensors. */
+struct dpi_kept {
+    atomic_uint refs;
+    pthread_mutex_t lock; /* protects the members below */
+    const dpi_node *at;   /* node whose return the tensor is, only to be compared; NULL: ended */
+    uint32_t nr;
+    dp_tensor *grad; /* owned; NULL: none yet */
+};
+
+/* One entry in a node's list.  Entries are added and never removed. */
+struct dpi_kept_item {
+    dpi_kept_item *next;
+    dpi_kept *kept; /* with a reference */
+};
+
+dpi_kept *dpi_kept_new(void); /* NULL: no memory */
+dpi_kept *dpi_kept_ref(dpi_kept *k);
+void dpi_kept_unref(dpi_kept *k);
+/* Release the reference of a tensor that has ended, and the gradient with it. */
+void dpi_kept_end(dpi_kept *k);
+dp_tensor *dpi_kept_grad(dpi_kept *k); /* owned; NULL: none */
+/* Replace the gradient by `grad`, with a reference of its own; NULL: none. */
+void dpi_kept_set(dpi_kept *k, dp_tensor *grad);
+/* Replace the gradient of a tensor that may have ended: then nothing is stored. */
+void dpi_kept_store(dpi_kept *k, dp_tensor *grad);
+/* The tensor of k (NULL: of none) is about to become return `nr` of `n`.  DP_ERESOURCE. */
+int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr);
+/* Return the gradient of k's tensor among `grads` of n's returns, borrowed; NULL: the tensor is no
+ * return of n, or has none. */
+dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads);
+void dpi_kept_items_free(dpi_kept_item *item);
+
+/* -- retain.c -- */
+
+/* Gradients that one backward has computed for tensors that keep theirs. */
+typedef struct dpi_retained {
+    struct dpi_retained_grad *items; /* [n]; owned */
+    uint32_t n, cap;
+} dpi_retained;
+/* Collect the gradients of n's returns that tensors keep, from `grads`.  DP_ERESOURCE. */
+int dpi_retained_add(dp_ctx *ctx, dpi_retained *r, const dpi_node *n, dp_tensor *const *grads);
+/* Compute what the tensors' gradients will be.  Changes none of them. */
+int dpi_retained_sum(dp_ctx *ctx, dpi_retained *r);
+void dpi_retained_store(dpi_retained *r); /* make the sums the tensors' gradients */
+void dpi_retained_fini(dpi_retained *r);
 
 /* -- view.c -- */
 

@@ -420,4 +420,8 @@ __attribute__((constructor)) static void fill(void)
     dpi_fill_dp_tensor_set_requires_grad(dp_tensor_set_requires_grad);
     dpi_fill_dp_tensor_requires_grad(dp_tensor_requires_grad);
     dpi_fill_dp_tensor_is_leaf(dp_tensor_is_leaf);
+    dpi_fill_dp_tensor_retain_grad(dp_tensor_retain_grad);
+    dpi_fill_dp_tensor_retains_grad(dp_tensor_retains_grad);
+    dpi_fill_dp_tensor_output_nr(dp_tensor_output_nr);
+    dpi_fill_dp_tensor_backward(dp_tensor_backward);
 }

@@ -64,9 +64,10 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
     dpi_edge of_base;
     dpi_node *slices;
 
-    if (t->root == NULL)
+    int rc = t->root == NULL ? dpi_kept_follow(ctx, dpi_kept_of(t), n, nr)
+                             : dpi_edge_of(ctx, t->root, &of_base);
+    if (rc == 0 && t->root == NULL)
         return dpi_history_set(ctx, t, dpi_node_ref(n), nr);
-    int rc = dpi_edge_of(ctx, t->root, &of_base);
     if (rc < 0)
         return rc;
     rc = window_node(ctx, DPI_NODE_SLICES, n->op, n->n_edges + 1, t->root, t->root, t, &slices);
@@ -140,8 +141,9 @@ int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
     int rc = view_history(ctx, t, &n);
     if (rc < 0 || n == NULL)
         return rc;
-    rc = dpi_history_set(ctx, (dp_tensor *)(uintptr_t)t, dpi_node_ref(n),
-                         0); /* only its history changes */
+    rc = dpi_kept_follow(ctx, dpi_kept_of(t), n, 0);
+    if (rc == 0) /* only its history changes */
+        rc = dpi_history_set(ctx, (dp_tensor *)(uintptr_t)t, dpi_node_ref(n), 0);
     if (rc == 0)
         *out = (dpi_edge){n, 0, false};
     else

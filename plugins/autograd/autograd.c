@@ -1,7 +1,8 @@
 /* autograd.c -- plugin autograd: the layer that records what operators compute, for gradients
  * (torch/csrc/autograd).  The formulas are made of proto/ops/derivatives.yaml.
  *
- * Operators: is_leaf, requires_grad_, tensor. */
+ * Operators: _backward, is_leaf, output_nr, requires_grad_,
+ * retain_grad, retains_grad, set_data, tensor. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(autograd, "1.0")
@@ -28,6 +29,71 @@ static int is_leaf(dp_ctx *ctx, dp_tensor *self, bool *out)
     return 0;
 }
 
+static int retain_grad(dp_ctx *ctx, dp_tensor *self)
+{
+    int rc = dp_tensor_retain_grad(ctx, self);
+
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
+}
+
+static int retains_grad(dp_ctx *ctx, dp_tensor *self, bool *out)
+{
+    (void)ctx;
+    *out = dp_tensor_retains_grad(self);
+    return 0;
+}
+
+static int output_nr(dp_ctx *ctx, dp_tensor *self, int64_t *out)
+{
+    (void)ctx;
+    *out = dp_tensor_output_nr(self);
+    return 0;
+}
+
+/* aten::_backward(Tensor self, Tensor[] inputs, Tensor? gradient=None, bool? retain_graph=None,
+ *     bool create_graph=False) -> () */
+static int backward(dp_call *call)
+{
+    const dp_value *a = call->args;
+    bool create = a[4].u.b, retain = a[3].tag == DP_TAG_NONE ? create : a[3].u.b;
+
+    return dp_tensor_backward(call->ctx, a[0].u.t, a[2].tag == DP_TAG_NONE ? NULL : a[2].u.t,
+                              a[1].u.tensors, a[1].len, (uint32_t)retain | (uint32_t)create << 1);
+}
+
+/* aten::set_data(Tensor(a!) self, Tensor new_data) -> ()
+ * The history and the version stay.  Unlike PyTorch's, a tensor cannot get another dtype. */
+static int set_data(dp_ctx *ctx, dp_tensor *self, dp_tensor *data)
+{
+    dp_keyset math = dp_keyset_named(DP_KEYSET_MATH);
+    dp_wrapper w = {.size = sizeof(w)};
+    DP_VIEW(x, self);
+    DP_VIEW(y, data);
+
+    if (dp_wrapper_get(self, &w) || dp_wrapper_get(data, &w) || x.device != y.device)
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                         "`tensor` have incompatible tensor type.");
+    if (dp_tensor_requires_grad(self) && !dp_dtype_is_floating(y.dtype) &&
+        !dp_dtype_is_complex(y.dtype))
+        return dp_refuse(ctx, DP_ERUNTIME,
+                         "data set to a tensor that requires gradients must be floating point or "
+                         "complex dtype");
+    if (x.dtype != y.dtype)
+        return dp_refuse(ctx, DP_ENOTIMPL,
+                         "set_data: a tensor keeps its dtype, which is %s; the new data is %s",
+                         dp_dtype_name(x.dtype), dp_dtype_name(y.dtype));
+    if (!dp_keyset_is_empty(dp_keyset_only(dp_tensor_keys(self), math)) ||
+        !dp_keyset_is_empty(dp_keyset_only(dp_tensor_keys(data), math)))
+        return dp_refuse(ctx, DP_ENOTIMPL,
+                         "set_data: of a tensor with a lazy conjugate or negative; call "
+                         "resolve_conj and resolve_neg before");
+    int rc = self == data ? 0
+                          : dp_set_storage(ctx, self, data, dp_tensor_offset(data), y.ndim, y.sizes,
+                                           y.strides);
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
+}
+
 /* aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool
  * requires_grad=False) -> Tensor, and the overloads for int, bool and complex: torch.tensor() of a
  * number, whose dtype is that of the number's kind unless it is given. */
@@ -52,4 +118,8 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL("tensor.float", tensor)
                 DP_IMPL("tensor.int", tensor), DP_IMPL("tensor.bool", tensor),
                 DP_IMPL("tensor.complex", tensor),
                 DP_IMPL_UNBOXED("requires_grad_", requires_grad_, (T, b), ()),
-                DP_IMPL_UNBOXED("is_leaf", is_leaf, (T), (b)))
+                DP_IMPL_UNBOXED("is_leaf", is_leaf, (T), (b)),
+                DP_IMPL_UNBOXED("retain_grad", retain_grad, (T), ()),
+                DP_IMPL_UNBOXED("retains_grad", retains_grad, (T), (b)),
+                DP_IMPL_UNBOXED("output_nr", output_nr, (T), (i)), DP_IMPL("_backward", backward),
+                DP_IMPL_UNBOXED("set_data", set_data, (T, T), ()))

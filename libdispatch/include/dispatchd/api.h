@@ -697,5 +697,19 @@ DP_FN_ABOVE(int, dp_tensor_set_requires_grad, (dp_ctx * ctx, dp_tensor *t, bool 
 /* Is `t` a leaf that requires a gradient, or computed from such a leaf (Tensor.requires_grad)? */
 DP_FN_ABOVE(bool, dp_tensor_requires_grad, (const dp_tensor *t), (t))
 DP_FN_ABOVE(bool, dp_tensor_is_leaf, (const dp_tensor *t), (t)) /* Tensor.is_leaf */
+/* Tensor.retain_grad: from now on, backward adds t's gradient to `Tensor.grad` even if t is no
+ * leaf.  DP_ERUNTIME: t requires no gradient. */
+DP_FN_ABOVE(int, dp_tensor_retain_grad, (dp_ctx * ctx, dp_tensor *t), (ctx, t))
+DP_FN_ABOVE(bool, dp_tensor_retains_grad, (const dp_tensor *t), (t)) /* Tensor.retains_grad */
+/* Tensor.output_nr: the number of the return that t is of the call that computed it, items of lists
+ * counted one by one; 0 for a leaf */
+DP_FN_ABOVE(int64_t, dp_tensor_output_nr, (const dp_tensor *t), (t))
+/* Tensor.backward: add the gradients of `t` to those of `inputs` [n], or of all leaves if n is 0.
+ * grad NULL: 1, for a tensor of one element.  flags: DP_BACKWARD_RETAIN 1 keeps the graph,
+ * DP_BACKWARD_CREATE 2 records what backward computes.  Errors: dp_backward (dispatchd/grad.h). */
+DP_FN_ABOVE(int, dp_tensor_backward,
+            (dp_ctx * ctx, dp_tensor *t, dp_tensor *grad, dp_tensor *const *inputs, size_t n,
+             uint32_t flags),
+            (ctx, t, grad, inputs, n, flags))
 
 #undef DP_FN_ABOVE

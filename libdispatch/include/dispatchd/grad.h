@@ -10,7 +10,10 @@ extern "C" {
 
 enum {                         /* dp_backward_options.flags */
        DP_BACKWARD_RETAIN = 1, /* keep the graph for another backward (retain_graph) */
-       DP_BACKWARD_CREATE = 2  /* record a graph of the gradients (create_graph) */
+       DP_BACKWARD_CREATE = 2, /* record a graph of the gradients (create_graph) */
+       /* with `inputs`: add to the gradients of the inputs, and return none; an input that is no
+        * leaf keeps its gradients from then on (dp_tensor_retain_grad) */
+       DP_BACKWARD_ADD = 4
 };
 
 /* Arguments of dp_backward(), those of torch.autograd.backward and torch.autograd.grad.  Set `size`
@@ -26,15 +29,15 @@ typedef struct dp_backward_options {
     dp_tensor *const *inputs; /* [n_inputs] tensors whose gradients are wanted */
     size_t n_inputs;
     /* [n_inputs] set by dp_backward(), owned by the caller; NULL: the gradient is undefined
-     * (zero) */
+     * (zero).  Not used without inputs, or with DP_BACKWARD_ADD. */
     dp_tensor **grads;
 } dp_backward_options;
 
 /* Compute gradients.  If n_inputs is not 0, they are returned in `grads`; otherwise they are added
- * to the gradients of all leaves.  DP_ERUNTIME: a tensor was not computed from one that requires a
- * gradient, or the graph was freed, or a saved tensor was written after it was saved.  DP_ENOTIMPL:
- * an operator has no derivative.  DP_ECANCELLED, DP_EDEADLINE: the request must stop
- * (dp_checkpoint()). */
+ * to the gradients of all leaves.  Tensors that keep their gradients (dp_tensor_retain_grad) get
+ * them in both cases.  DP_ERUNTIME: a tensor was not computed from one that requires a gradient, or
+ * the graph was freed, or a saved tensor was written after it was saved.  DP_ENOTIMPL: an operator
+ * has no derivative.  DP_ECANCELLED, DP_EDEADLINE: the request must stop (dp_checkpoint()). */
 DP_API int dp_backward(dp_ctx *ctx, const dp_backward_options *o);
 
 /* Return the gradient that backward has accumulated for leaf `t` (Tensor.grad), owned by the

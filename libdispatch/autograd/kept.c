@@ -1,0 +1,115 @@
+/* kept.c -- the gradient of a tensor that is no leaf, but keeps its gradient (retain.c).
+ *
+ * The gradient lies in a dpi_kept, to which the tensor and the node that computed it refer.  A
+ * tensor that is written in place becomes a return of another node, which its dpi_kept follows: it
+ * is then listed at both nodes, and is meant at the one that `at` names. */
+#include "history.h"
+
+/* -- one gradient -- */
+
+dpi_kept *dpi_kept_new(void)
+{
+    dpi_kept *k = dp_calloc(1, sizeof(*k));
+
+    if (k == NULL)
+        return NULL;
+    atomic_init(&k->refs, 1);
+    pthread_mutex_init(&k->lock, NULL);
+    return k;
+}
+
+dpi_kept *dpi_kept_ref(dpi_kept *k)
+{
+    atomic_fetch_add_explicit(&k->refs, 1, memory_order_relaxed);
+    return k;
+}
+
+void dpi_kept_unref(dpi_kept *k)
+{
+    if (atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    dp_tensor_unref(k->grad);
+    pthread_mutex_destroy(&k->lock);
+    dp_free(k);
+}
+
+dp_tensor *dpi_kept_grad(dpi_kept *k)
+{
+    pthread_mutex_lock(&k->lock);
+    dp_tensor *grad = k->grad != NULL ? dp_tensor_ref(k->grad) : NULL;
+    pthread_mutex_unlock(&k->lock);
+    return grad;
+}
+
+static void set(dpi_kept *k, dp_tensor *grad, bool if_alive)
+{
+    pthread_mutex_lock(&k->lock);
+    if (if_alive && k->at == NULL) {
+        pthread_mutex_unlock(&k->lock);
+        return;
+    }
+    dp_tensor *previous = k->grad;
+    k->grad = grad != NULL ? dp_tensor_ref(grad) : NULL;
+    pthread_mutex_unlock(&k->lock);
+    dp_tensor_unref(previous);
+}
+
+void dpi_kept_set(dpi_kept *k, dp_tensor *grad)
+{
+    set(k, grad, false);
+}
+
+void dpi_kept_store(dpi_kept *k, dp_tensor *grad)
+{
+    set(k, grad, true);
+}
+
+static void move(dpi_kept *k, const dpi_node *n, uint32_t nr)
+{
+    pthread_mutex_lock(&k->lock);
+    k->at = n;
+    k->nr = nr;
+    pthread_mutex_unlock(&k->lock);
+}
+
+void dpi_kept_end(dpi_kept *k)
+{
+    move(k, NULL, 0);
+    dpi_kept_set(k, NULL);
+    dpi_kept_unref(k);
+}
+
+/* -- the lists of nodes -- */
+
+int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr)
+{
+    if (k == NULL)
+        return 0;
+    dpi_kept_item *item = dp_malloc(sizeof(*item));
+    if (item == NULL)
+        return dpi_no_memory(&ctx->error, "a gradient");
+    *item = (dpi_kept_item){atomic_load_explicit(&n->kept, memory_order_relaxed), dpi_kept_ref(k)};
+    while (!atomic_compare_exchange_weak_explicit(&n->kept, &item->next, item, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    move(k, n, nr);
+    return 0;
+}
+
+dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads)
+{
+    pthread_mutex_lock(&k->lock);
+    dp_tensor *grad = k->at == n ? grads[k->nr] : NULL;
+    pthread_mutex_unlock(&k->lock);
+    return grad;
+}
+
+void dpi_kept_items_free(dpi_kept_item *item)
+{
+    while (item != NULL) {
+        dpi_kept_item *next = item->next;
+        dpi_kept_unref(item->kept);
+        dp_free(item);
+        item = next;
+    }
+}

@@ -1,0 +1,125 @@
+"""test_grad_tensors.py -- what a tensor remembers for gradients: retain_grad, output_nr, set_data, and what is answered of it."""
+
+from graphs import setup, teardown
+from harness import equal, main, raises
+
+
+def value(f, op, *args):
+    return f.d.call("op.call", op="aten::" + op, args=[{"tensor": a} if type(a) is int else a for a in args])["outputs"]
+
+
+def test_retained_gradients_add_up(f):
+    x = f.leaf([1, 2])
+    y = f.op("mul.Tensor", x, x)
+    value(f, "retain_grad", y)
+    equal((value(f, "retains_grad", y), value(f, "retains_grad", x), f.grad(y)), ([True], [False], None))
+    z = f.op("sum", f.op("mul.Tensor", y, y))
+    f.backward(z, retain_graph=True)
+    equal((f.grad(y), f.grad(x)), ([2, 8], [4, 32]))
+    value(f, "retain_grad", y)
+    f.backward(z, inputs=[{"tensor": x}], retain_graph=True)  # it is passed on the way to x
+    equal((f.grad(y), f.grad(x)), ([4, 16], [4, 32]))
+    f.backward(z, inputs=[{"tensor": y}])  # and not run for its own
+    equal(f.grad(y), [4, 16])
+    f.d.call("grad.zero", tensors=[y])
+    equal((f.grad(y), value(f, "retains_grad", y)), (None, [True]))
+
+
+def test_a_failed_backward_changes_no_retained_gradient(f):
+    x = f.leaf([1, 2])
+    e = f.op("exp", x)
+    y = f.op("mul.Tensor", e, e)
+    value(f, "retain_grad", y)
+    z = f.op("sum", y)
+    f.op("add_.Tensor", e, 1)
+    raises(lambda: f.backward(z), "RuntimeError", "modified by an inplace operation")
+    equal(f.grad(y), None)
+
+
+def test_a_retained_gradient_is_that_of_the_last_write(f):
+    x = f.leaf([1, 2])
+    y, v = f.op("mul.Tensor", x, {"data": [2, 2]}), f.op("mul.Tensor", x, {"data": [2, 2]})
+    value(f, "retain_grad", y)
+    f.op("mul_.Tensor", y, {"data": [3, 3]})
+    f.backward(f.op("sum", y))
+    equal((f.grad(y), f.grad(x)), ([1, 1], [6, 6]))
+    # a base that is written through a view: that of what it was before
+    value(f, "retain_grad", v)
+    f.op("mul_.Tensor", f.op("slice.Tensor", v, {"int": 0}, {"int": 0}, {"int": 1}), {"data": [2]})
+    f.backward(f.op("sum", v))
+    equal(f.grad(v), [2, 1])
+    # a view whose base is written: that of the view made anew
+    base = f.op("mul.Tensor", x, {"data": [2, 2]})
+    part = f.op("slice.Tensor", base, {"int": 0}, {"int": 0}, {"int": 1})
+    value(f, "retain_grad", part)
+    f.op("mul_.Tensor", base, {"data": [2, 2]})
+    f.backward(f.op("sum", part))
+    equal(f.grad(part), [1])
+
+
+def test_what_retain_grad_refuses(f):
+    plain = f.d.call("tensor.create", data=[1])["tensor"]
+    raises(lambda: value(f, "retain_grad", plain), "RuntimeError", "can't retain_grad on Tensor that has requires_grad=False")
+    x = f.leaf([1, 2])
+    equal((value(f, "retain_grad", x), value(f, "retains_grad", x)), ([], [False]))
+
+
+def test_output_nr(f):
+    x = f.leaf([1, 2, 3, 4, 5, 6])
+    parts = f.d.call("op.call", op="aten::split.Tensor", args=[{"tensor": x}, 2])["outputs"][0]
+    equal([value(f, "output_nr", t["tensor"]) for t in parts], [[0], [1], [2]])
+    equal(value(f, "output_nr", x), [0])
+
+
+def test_backward_as_an_operator(f):
+    x, w = f.leaf([1, 2]), f.leaf([3, 4])
+    y = f.op("mul.Tensor", x, x)
+    z = f.op("mul.Tensor", y, w)
+    equal(value(f, "_backward", f.op("sum", z), [], None, True), [])
+    equal((f.grad(x), f.grad(w)), ([6, 16], [1, 4]))
+    value(f, "_backward", f.op("sum", z), [{"tensor": w}, {"tensor": y}], None, True)
+    equal((f.grad(x), f.grad(w), f.grad(y), value(f, "retains_grad", y)), ([6, 16], [2, 8], [3, 4], [True]))
+    value(f, "_backward", z, [{"tensor": x}, {"tensor": y}], {"data": [1, 1]})
+    equal((f.grad(x), f.grad(y)), ([12, 32], [6, 8]))
+    raises(lambda: value(f, "_backward", z, [], {"data": [1, 1]}), "RuntimeError", "a second time")
+    raises(lambda: value(f, "_backward", z, []), "RuntimeError", "only for scalar outputs")
+    plain = f.d.call("tensor.create", data=[1])["tensor"]
+    raises(lambda: value(f, "_backward", plain, []), "RuntimeError", "does not require grad")
+    raises(lambda: value(f, "_backward", f.op("sum", y), [{"tensor": plain}]), "RuntimeError", "can't retain_grad")
+
+
+def test_set_data(f):
+    x = f.leaf([1, 2])
+    f.d.call("grad.set", tensor=x, grad={"data": [1, 1]})
+    new = f.d.call("tensor.create", data=[5, 6, 7])["tensor"]
+    f.op("add_.Tensor", new, {"data": [1, 1, 1]})
+    value(f, "set_data", x, new)
+    about = f.d.call("tensor.describe", tensor=x)
+    storage = f.d.call("tensor.describe", tensor=new)["storage"]
+    equal((f.data(x), about["version"], about["requires_grad"], about["storage"], f.grad(x)),
+          ([6, 7, 8], 0, True, storage, [1, 1]))
+    # history stays, and a node keeps what it saved
+    y = f.leaf([1, 2])
+    squares, exps = f.op("sum", f.op("mul.Tensor", y, y)), f.op("exp", y)
+    value(f, "set_data", y, f.d.call("tensor.create", data=[9, 9])["tensor"])
+    value(f, "set_data", exps, f.d.call("tensor.create", data=[9, 9])["tensor"])
+    equal(f.d.call("tensor.describe", tensor=exps)["requires_grad"], True)
+    f.backward(squares)
+    f.backward(f.op("sum", exps))
+    equal((f.data(exps), [round(g, 3) for g in f.grad(y)]), ([9, 9], [4.718, 11.389]))
+
+
+def test_what_set_data_refuses(f):
+    x, plain = f.leaf([1, 2]), f.d.call("tensor.create", data=[1, 2])["tensor"]
+    for t, data, words in (
+        (x, {"data": [1], "dtype": "int64"}, ("RuntimeError", "requires gradients must be floating point or complex")),
+        (x, {"data": [1], "device": "meta"}, ("RuntimeError", "incompatible tensor type")),
+        (plain, {"data": [1], "dtype": "float64"}, ("NotImplementedError", "float32", "float64")),
+    ):
+        raises(lambda: value(f, "set_data", t, data), *words)
+    z = f.d.call("tensor.create", data=[[1, 2]], dtype="complex64")["tensor"]
+    raises(lambda: value(f, "set_data", z, f.op("_conj", z)), "NotImplementedError", "resolve_conj")
+    equal((f.data(x), f.data(plain)), ([1, 2], [1, 2]))
+
+
+main(setup, teardown)
