@@ -432,6 +432,23 @@ int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
     return 0;
 }
 
+void dp_tensor_detach(dp_tensor *t)
+{
+    uintptr_t w = word_lock(t);
+    dpi_meta *m = meta_of(w);
+    dpi_node *previous = m != NULL ? m->node : POINTER(w);
+
+    if (m != NULL) {
+        m->node = NULL;
+        m->nr = 0;
+        m->requires_grad = false;
+    } else {
+        w = 0;
+    }
+    word_unlock(t, w);
+    dpi_node_unref(previous);
+}
+
 int64_t dp_tensor_output_nr(const dp_tensor *t)
 {
     dpi_edge e = dpi_edge_recorded(t);

@@ -1,7 +1,7 @@
 /* autograd.c -- plugin autograd: the layer that records what operators compute, for gradients
  * (torch/csrc/autograd).  The formulas are made of proto/ops/derivatives.yaml.
  *
- * Operators: _backward, is_leaf, output_nr, requires_grad_,
+ * Operators: _backward, detach, is_leaf, output_nr, requires_grad_,
  * retain_grad, retains_grad, set_data, tensor. */
 #include <dispatchd/plugin.h>
 
@@ -21,6 +21,19 @@ static int requires_grad_(dp_ctx *ctx, dp_tensor *self, bool requires_grad)
 {
     return dp_tensor_set_requires_grad(ctx, self, requires_grad);
 }
+
+/* aten::detach_(Tensor(a!) self) -> Tensor(a!)
+ * Not skipped where no gradient is recorded: it forgets what was recorded before. */
+static int detach_(dp_call *call)
+{
+    int rc = dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
+                                 call->args, call->n_args, call->rets, call->n_rets);
+
+    if (rc == 0) /* otherwise it is a view */
+        dp_tensor_detach(call->args[0].u.t);
+    return rc;
+}
+DP_LIBRARY_IMPL(aten, Autograd, DP_IMPL("detach_", detach_))
 
 static int is_leaf(dp_ctx *ctx, dp_tensor *self, bool *out)
 {

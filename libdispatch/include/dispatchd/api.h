@@ -711,5 +711,8 @@ DP_FN_ABOVE(int, dp_tensor_backward,
             (dp_ctx * ctx, dp_tensor *t, dp_tensor *grad, dp_tensor *const *inputs, size_t n,
              uint32_t flags),
             (ctx, t, grad, inputs, n, flags))
+/* Tensor.detach_: make t a leaf that requires no gradient.  Its own gradient stays.  t is no
+ * view. */
+DP_FN_ABOVE(void, dp_tensor_detach, (dp_tensor * t), (t))
 
 #undef DP_FN_ABOVE

@@ -122,4 +122,21 @@ def test_what_set_data_refuses(f):
     equal((f.data(x), f.data(plain)), ([1, 2], [1, 2]))
 
 
+def test_detach_in_place(f):
+    x = f.leaf([1, 2])
+    y = f.op("mul.Tensor", x, x)
+    f.op("detach_", y)
+    f.op("detach_", x)
+    equal([(t["requires_grad"], t["is_leaf"], t["version"]) for t in (f.d.call("tensor.describe", tensor=t) for t in (x, y))],
+          [(False, True, 0)] * 2)
+    x = f.leaf([1, 2])
+    y = f.op("mul.Tensor", x, x)
+    f.d.call("session.set", grad_enabled=False)
+    f.op("detach_", y)
+    equal(f.d.call("tensor.describe", tensor=y)["requires_grad"], False)
+    f.d.call("session.set", grad_enabled=True)
+    view = f.op("slice.Tensor", f.op("mul.Tensor", x, x))
+    raises(lambda: f.op("detach_", view), "RuntimeError", "Can't detach views in-place")
+
+
 main(setup, teardown)
