@@ -10,6 +10,8 @@ int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *e
 
     if (rc == 0)
         rc = run_keep(rq, t, err);
+    if (rc == 0 && p->requires_grad && dp_tensor_set_requires_grad(rq->ctx, t, true) < 0)
+        rc = run_ctx_error(rq, err);
     if (rc == 0)
         rc = run_put(rq, t, &handle, err);
     return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;

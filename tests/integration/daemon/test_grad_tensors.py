@@ -139,4 +139,17 @@ def test_detach_in_place(f):
     raises(lambda: f.op("detach_", view), "RuntimeError", "Can't detach views in-place")
 
 
+def test_requires_grad_of_a_new_tensor(f):
+    x = f.d.call("tensor.create", data=[1, 2], requires_grad=True)
+    equal(x["requires_grad"], True)
+    f.backward(f.op("sum", f.op("mul.Tensor", x["tensor"], x["tensor"])))
+    equal(f.grad(x["tensor"]), [2, 4])
+    equal(f.d.call("tensor.create", data=[1, 2], requires_grad=False)["requires_grad"], False)
+    equal(f.d.call("tensor.create", shape=[2], dtype="bfloat16", device="meta", requires_grad=True)["requires_grad"], True)
+    for dtype in "int64", "bool":
+        raises(lambda: f.d.call("tensor.create", data=[1], dtype=dtype, requires_grad=True), "RuntimeError",
+               "only Tensors of floating point and complex dtype can require gradients", dtype)
+    equal(f.d.call("tensor.create", data=[1], dtype="int64", requires_grad=False)["requires_grad"], False)
+
+
 main(setup, teardown)
