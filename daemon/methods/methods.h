@@ -231,6 +231,14 @@ typedef struct run {
 /* Allocate `rq->run` for the method of `rq`.  If `rq->run` exists, a worker continues what the main
  * thread began, and this function does nothing. */
 int run_begin(request *rq, dp_error *err);
+/* The parts of the dispatcher's mode that a request sets for itself: the members of op.call and
+ * program.run that have the same names. */
+typedef struct asked_mode {
+    bool has_grad_enabled, grad_enabled, has_inference, inference;
+} asked_mode;
+/* Make this the mode of `rq->ctx`, over that of the connection. */
+void run_mode(request *rq, const asked_mode *asked);
+void run_mode_end(request *rq, const asked_mode *asked); /* go back to that of the connection */
 /* Check that the deadline of `rq` has not passed at `now` (nanos).  DP_EDEADLINE: it has passed. */
 int run_check_deadline(const request *rq, uint64_t now, dp_error *err);
 /* Undo a failed method: release the handles and the attachments that it made. */

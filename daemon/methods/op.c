@@ -323,15 +323,18 @@ static int answer_call(request *rq, const op_call_params *p, jw *w, dp_error *er
 
 int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
 {
+    const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference};
     int rc = 0;
 
     /* otherwise the main thread has run the call, and this worker only answers it */
     if (!rq->run->called) {
         rc = begin_call(rq, err);
+        run_mode(rq, &asked);
         if (rc == 0)
             rc = bind_call(rq, p, err);
         if (rc == 0)
             rc = run_call(rq, p, err);
+        run_mode_end(rq, &asked);
     }
     if (rc == 0)
         rc = answer_call(rq, p, w, err);

@@ -197,6 +197,7 @@ static int run_and_answer(request *rq, const dp_program *p, const dp_value *inpu
 
 int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
 {
+    const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference};
     const dp_value *inputs = NULL;
     dp_program *program = NULL;
 
@@ -205,9 +206,11 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
                               "expected either program, or steps and outputs");
     if (dp_checkpoint(rq->ctx) < 0)
         return run_ctx_error(rq, err);
+    run_mode(rq, &asked);
     int rc = find_program(rq, p, &program, &inputs, err);
     if (rc == 0)
         rc = run_and_answer(rq, program, inputs, p->return_, w, err);
+    run_mode_end(rq, &asked);
     dp_program_unref(program);
     return rc;
 }

@@ -20,6 +20,32 @@ int run_begin(request *rq, dp_error *err)
     return 0;
 }
 
+static bool asks(const asked_mode *asked)
+{
+    return asked->has_grad_enabled || asked->has_inference;
+}
+
+void run_mode(request *rq, const asked_mode *asked)
+{
+    const conn_state *s = rq->state;
+    dp_mode mode = s->mode;
+
+    if (!asks(asked))
+        return;
+    mode.size = (uint32_t)sizeof(mode);
+    if (asked->has_grad_enabled)
+        mode.no_grad = !asked->grad_enabled;
+    if (asked->has_inference)
+        mode.inference = asked->inference;
+    dp_ctx_set_state(rq->ctx, s->include, s->exclude, &mode);
+}
+
+void run_mode_end(request *rq, const asked_mode *asked)
+{
+    if (asks(asked))
+        dp_ctx_set_state(rq->ctx, rq->state->include, rq->state->exclude, &rq->state->mode);
+}
+
 int run_check_deadline(const request *rq, uint64_t now, dp_error *err)
 {
     if (rq->deadline == 0 || now < rq->deadline)

@@ -152,4 +152,33 @@ def test_requires_grad_of_a_new_tensor(f):
     equal(f.d.call("tensor.create", data=[1], dtype="int64", requires_grad=False)["requires_grad"], False)
 
 
+def test_mode_of_one_request(f):
+    x = f.leaf([1, 2])
+
+    def recorded(method="op.call", **mode):
+        params = {"op": "aten::exp", "args": [{"tensor": x}]}
+        if method == "program.run":
+            params = {"steps": [{"op": "aten::exp", "args": [{"ref": "x"}], "as": ["y"]}], "outputs": ["y"],
+                      "inputs": {"x": {"tensor": x}}}
+        return f.d.call(method, **params, **mode)["outputs"][0]["requires_grad"]
+
+    for method in "op.call", "program.run":
+        equal([recorded(method, **mode) for mode in ({}, {"grad_enabled": False}, {"inference": True}, {})],
+              [True, False, False, True])
+        f.d.call("session.set", grad_enabled=False)
+        equal([recorded(method, **mode) for mode in ({}, {"grad_enabled": True}, {"grad_enabled": True, "inference": True}, {})],
+              [False, True, False, False])
+        f.d.call("session.set", grad_enabled=True, inference=True)
+        equal([recorded(method, **mode) for mode in ({}, {"inference": False}, {})], [False, True, False])
+        f.d.call("session.set", inference=False)
+    raises(lambda: recorded(grad_enabled=1), "InvalidParams", "grad_enabled")
+    raises(lambda: f.d.call("op.call", op="aten::no_such", args=[], grad_enabled=False), "NotFound")
+    equal(recorded(), True)
+    # each request of a batch has its own
+    batch = [{"jsonrpc": "2.0", "id": i, "method": "op.call", "params": {"op": "aten::exp", "args": [{"tensor": x}], **mode}}
+             for i, mode in enumerate(({"grad_enabled": False}, {}))]
+    f.d.send_message(batch)
+    equal([a["result"]["outputs"][0]["requires_grad"] for a in f.d.receive_message()], [False, True])
+
+
 main(setup, teardown)
