@@ -1,5 +1,6 @@
 /* result.c -- writes dp_values and tensors as JSON, the results of methods (docs/protocol.md). */
 #include "methods.h"
+#include <dispatchd/grad.h>
 #include <math.h>
 #include <string.h>
 
@@ -313,6 +314,33 @@ static void base_to_json(request *rq, jw *w, const dp_tensor *t)
         member_int(w, "base", handle);
 }
 
+/* Write what `t` remembers for gradients.  The gradient of `t` is described here, and gets a handle
+ * from grad.get. */
+static void history_to_json(request *rq, jw *w, const dp_tensor *t)
+{
+    const char *grad_fn = dp_tensor_grad_fn(t);
+    dp_tensor *grad = dp_tensor_grad(t);
+
+    member_int(w, "id", dp_tensor_id(t));
+    member_bool(w, "is_leaf", dp_tensor_is_leaf(t));
+    jw_key(w, "grad_fn");
+    if (grad_fn != NULL)
+        jw_str(w, grad_fn);
+    else
+        jw_null(w);
+    member_int(w, "output_nr", dp_tensor_output_nr(t));
+    member_bool(w, "retains_grad", dp_tensor_retains_grad(t));
+    jw_key(w, "grad");
+    if (grad != NULL) {
+        jw_object(w);
+        descriptor_to_json(w, grad, session_handle_of(rq->session, grad));
+        jw_object_end(w);
+    } else {
+        jw_null(w);
+    }
+    dp_tensor_unref(grad);
+}
+
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err)
 {
     int rc = 0;
@@ -325,6 +353,7 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
     descriptor_to_json(w, t, handle);
     if (how == RETURN_DESCRIBED) {
         base_to_json(rq, w, t);
+        history_to_json(rq, w, t);
         parts_to_json(rq, w, t);
         rc = attached_to_json(rq, w, t, err);
     }

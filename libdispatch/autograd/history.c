@@ -384,7 +384,8 @@ const char *dp_tensor_grad_fn(const dp_tensor *t)
 {
     dpi_edge e = dpi_edge_recorded(t);
     const dpi_node *n = e.leaf ? NULL : e.to;
-    const char *name = n == NULL ? NULL : n->op != NULL ? n->op->name : "as_strided";
+    bool view = n != NULL ? n->op == NULL : is_outdated(t) && dpi_needs_grad(t->root);
+    const char *name = view ? "as_strided" : n != NULL ? n->op->name : NULL;
 
     dpi_edge_unref(e);
     return name;

@@ -181,4 +181,32 @@ def test_mode_of_one_request(f):
     equal([a["result"]["outputs"][0]["requires_grad"] for a in f.d.receive_message()], [False, True])
 
 
+def test_what_is_described(f):
+    x = f.leaf([1, 2])
+    y = f.op("mul.Tensor", x, x)
+    view = f.op("slice.Tensor", y)
+    value(f, "retain_grad", y)
+    names = "is_leaf", "grad_fn", "output_nr", "retains_grad", "requires_grad", "grad", "base"
+
+    def about(t):
+        a = f.d.call("tensor.describe", tensor=t)
+        return [a.get(n) for n in names]
+
+    equal(about(x), [True, None, 0, False, True, None, None])
+    equal(about(y), [False, "aten::mul.Tensor", 0, True, True, None, None])
+    equal(about(view), [False, "aten::slice.Tensor", 0, False, True, None, y])
+    f.backward(f.op("sum", y))
+    grad = f.d.call("tensor.describe", tensor=x)["grad"]
+    equal((grad["shape"], grad["dtype"], "tensor" in grad), ([2], "float32", False))
+    handle = f.d.call("grad.get", tensor=x)["grad"]["tensor"]
+    equal(f.d.call("tensor.describe", tensor=x)["grad"]["tensor"], handle)
+    ids = [f.d.call("tensor.describe", tensor=t)["id"] for t in (x, y, view, x)]
+    equal((len(set(ids)), ids[0] == ids[3]), (3, True))
+    # a view whose base was written has the history that it will get
+    plain = f.d.call("tensor.create", data=[0, 0])["tensor"]
+    first, other = f.op("slice.Tensor", plain), f.op("slice.Tensor", plain)
+    f.op("add_.Tensor", first, x)
+    equal(about(other)[:2], [False, "as_strided"])
+
+
 main(setup, teardown)
