@@ -77,6 +77,7 @@ int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *e
         o.flags |= DP_BACKWARD_CREATE;
     if (p->has_retain_graph ? p->retain_graph : p->create_graph)
         o.flags |= DP_BACKWARD_RETAIN;
+    run_name(rq);
     if (dp_backward(rq->ctx, &o) < 0)
         return run_ctx_error(rq, err);
     jw_object(w);

@@ -239,6 +239,7 @@ typedef struct asked_mode {
 /* Make this the mode of `rq->ctx`, over that of the connection. */
 void run_mode(request *rq, const asked_mode *asked);
 void run_mode_end(request *rq, const asked_mode *asked); /* go back to that of the connection */
+void run_name(request *rq);                              /* tell history which request records it */
 /* Check that the deadline of `rq` has not passed at `now` (nanos).  DP_EDEADLINE: it has passed. */
 int run_check_deadline(const request *rq, uint64_t now, dp_error *err);
 /* Undo a failed method: release the handles and the attachments that it made. */

@@ -329,6 +329,7 @@ int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
     /* otherwise the main thread has run the call, and this worker only answers it */
     if (!rq->run->called) {
         rc = begin_call(rq, err);
+        run_name(rq);
         run_mode(rq, &asked);
         if (rc == 0)
             rc = bind_call(rq, p, err);

@@ -4,6 +4,7 @@
  * op.call, every output gets a new handle; but if a step wrote an input of the program and returned
  * it, the answer has the handle of the input. */
 #include "methods.h"
+#include <dispatchd/grad.h>
 #include <string.h>
 
 /* -- program.create, program.release -- */
@@ -161,7 +162,9 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
         return DP_EANSWERED;
     /* otherwise memory that the steps replace would not be freed before the program ends */
     dp_shapes_unpin();
+    dp_ctx_set_step(rq->ctx, &r->step);
     int code = dp_program_run(rq->ctx, p, r);
+    dp_ctx_set_step(rq->ctx, NULL);
     dp_ctx_fp_settle(rq->ctx, "the program");
     if (!deadline_end(rq)) {
         if (code == 0)
@@ -206,6 +209,7 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
                               "expected either program, or steps and outputs");
     if (dp_checkpoint(rq->ctx) < 0)
         return run_ctx_error(rq, err);
+    run_name(rq);
     run_mode(rq, &asked);
     int rc = find_program(rq, p, &program, &inputs, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
  * the method ends.  It lists the handles that the method made, so that run_undo() can release them
  * if the method fails. */
 #include "methods.h"
+#include <dispatchd/grad.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -18,6 +19,15 @@ int run_begin(request *rq, dp_error *err)
     memset(rq->run, 0, offsetof(run, written));
     rq->run->step = -1;
     return 0;
+}
+
+void run_name(request *rq)
+{
+    const cJSON *id = param(request_is_batch(rq) ? rq->member : rq->root, "id");
+    int64_t number = cJSON_IsNumber(id) ? (int64_t)id->valuedouble : 0;
+
+    dp_ctx_set_request(rq->ctx, cJSON_IsString(id) ? id->valuestring : NULL,
+                       cJSON_IsNumber(id) ? &number : NULL);
 }
 
 static bool asks(const asked_mode *asked)

@@ -422,3 +422,19 @@ int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applie
         return fail_missing(ctx, n);
     }
 }
+
+int dpi_name_call(dp_ctx *ctx, const dpi_node *n)
+{
+    char by[140] = "", step[32] = "";
+    dp_error *e = &ctx->error;
+    size_t at = strlen(e->message);
+
+    if (n->origin != NULL)
+        snprintf(by, sizeof(by), ", request %s", n->origin->request);
+    if (n->step >= 0)
+        snprintf(step, sizeof(step), ", step %lld", (long long)n->step);
+    if (at < sizeof(e->message))
+        snprintf(e->message + at, sizeof(e->message) - at, " (backward of %s%s%s)",
+                 n->op != NULL ? n->op->name : "a view", by, step);
+    return e->code;
+}

@@ -355,7 +355,7 @@ static int run_node(engine *g, uint32_t t)
     if (rc == 0)
         task_end(g, t);
     dpi_arena_rewind(&ctx->arena, at);
-    return rc;
+    return rc < 0 ? dpi_name_call(ctx, n) : 0;
 }
 
 static int run_all(engine *g)

@@ -53,6 +53,8 @@ int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_ed
     n->kind = kind;
     n->op = op;
     n->bytes = bytes;
+    n->origin = dpi_ctx_origin(ctx);
+    n->step = dpi_ctx_step(ctx);
     n->created = ++nodes_created;
     n->account = ctx->account != NULL ? dp_account_ref(ctx->account) : NULL;
     n->n_edges = n_edges;
@@ -115,6 +117,7 @@ static void node_free(dpi_node *n)
     dpi_kept_items_free(atomic_load_explicit(&n->kept, memory_order_relaxed));
     dpi_node_unref(n->inner);
     dpi_formula_unref(n->formula);
+    dpi_origin_unref(n->origin);
     dp_free(n->base);
     dp_free(n->view);
     if (n->account != NULL) {

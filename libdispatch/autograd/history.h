@@ -58,9 +58,11 @@ typedef enum {
 struct dpi_node {
     atomic_uint refs;
     dpi_node_kind kind;
-    uint32_t topo;    /* 1 + the largest topo of the nodes that the edges lead to */
-    uint64_t created; /* serial number in the thread that made the node */
-    const dp_op *op;  /* the operator that was called, for errors */
+    uint32_t topo;      /* 1 + the largest topo of the nodes that the edges lead to */
+    uint64_t created;   /* serial number in the thread that made the node */
+    const dp_op *op;    /* the operator that was called, for errors */
+    dpi_origin *origin; /* the request that called it; owned; NULL: unknown */
+    int64_t step;       /* step of the program that called it; -1: none */
     dpi_formula *formula;
     dpi_node *inner;                /* SLICES: the node of the operator that wrote; owned */
     uint32_t inner_ret, inner_edge; /* return and edge of `inner` that are the written view */
@@ -226,6 +228,9 @@ typedef struct dpi_applied {
 } dpi_applied;
 /* Compute the gradients of n's wanted edges from `grads` of its returns, which are borrowed. */
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
+/* Backward failed at `n` with the context's error: append the call that n records.  Returns the
+ * error's code. */
+int dpi_name_call(dp_ctx *ctx, const dpi_node *n);
 /* Call an operator that returns one tensor: *out, owned. */
 int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out);
 /* Replace *t by what operator `op` returns for *t and the arguments from args[1]; args[0] is

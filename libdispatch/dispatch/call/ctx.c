@@ -4,6 +4,7 @@
  * dpi_op_calls() adds up those of all contexts. */
 #include "ctx.h"
 #include "trace.h"
+#include <dispatchd/grad.h>
 
 typedef struct dpi_trace {
     uint32_t n, cap;
@@ -117,6 +118,8 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->streams = NULL;
     ctx->streams_id = 0;
     ctx->session = 0;
+    dp_ctx_set_request(ctx, NULL, NULL);
+    ctx->step_now = NULL;
     ctx->own_streams = dp_streams_free(ctx->own_streams);
     while (ctx->pins > 0)
         dp_ctx_end(ctx);

@@ -26,6 +26,12 @@ typedef struct dpi_cached_call {
 } dpi_cached_call;
 _Static_assert(sizeof(dpi_cached_call) == 64, "one is found by a shift");
 
+/* The name of a request, for what outlives it. */
+typedef struct dpi_origin {
+    atomic_uint refs;
+    char request[];
+} dpi_origin;
+
 struct dp_ctx {
     /* reg->number + 2: 0 and 1 have special meanings in dp_handle (typed.h), which compares it */
     uint64_t registry;
@@ -64,8 +70,14 @@ struct dp_ctx {
     dp_account *account;       /* charged for new memory; borrowed; NULL: none is charged */
     dp_streams *streams;       /* the session's, not owned, or own_streams; NULL: not set yet */
     dp_streams *own_streams;
-    uint32_t streams_id;     /* dpi_streams_id(streams) */
-    uint64_t session;        /* result of dp_session_id() */
+    uint32_t streams_id; /* dpi_streams_id(streams) */
+    uint64_t session;    /* result of dp_session_id() */
+    /* the number or, borrowed, the text by which dpi_ctx_origin() names the request */
+    int64_t request;
+    const char *request_text;
+    bool has_request;
+    dpi_origin *origin;      /* owned; made when it is first asked for */
+    const int64_t *step_now; /* borrowed: step of the program that runs; NULL: none runs */
     dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
     const dp_waits *waits;   /* told about waits for a generator; borrowed; NULL: none */
     void *waits_arg;
@@ -131,6 +143,15 @@ static inline dpi_target dpi_ctx_target(const dp_ctx *ctx, dp_device device)
 static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
 {
     return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
+}
+
+/* Get the name of the running request, with a reference; NULL: it has none, or no memory. */
+dpi_origin *dpi_ctx_origin(dp_ctx *ctx);
+void dpi_origin_unref(dpi_origin *o); /* NULL is fine; any thread */
+/* Return the step of the request's program that runs; -1: no program runs. */
+static inline int64_t dpi_ctx_step(const dp_ctx *ctx)
+{
+    return ctx->step_now != NULL ? __atomic_load_n(ctx->step_now, __ATOMIC_RELAXED) : -1;
 }
 
 /* Return the operator of the innermost running call; NULL: no call runs. */

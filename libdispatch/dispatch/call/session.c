@@ -1,5 +1,11 @@
-/* session.c -- the session of a context, and the hooks that plugins run when a session ends. */
+/* session.c -- the session and the request of a context, and the hooks that plugins run when a
+ * session ends. */
 #include "enter.h"
+#include <dispatchd/grad.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { REQUEST_MAX = 64 }; /* bytes of a request's name; longer ones are cut */
 
 uint64_t dp_session_id(const dp_ctx *ctx)
 {
@@ -10,6 +16,62 @@ void dp_ctx_set_session(dp_ctx *ctx, uint64_t session)
 {
     ctx->session = session;
 }
+
+/* -- the request -- */
+
+void dpi_origin_unref(dpi_origin *o)
+{
+    if (o != NULL && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
+        dp_free(o);
+}
+
+void dp_ctx_set_request(dp_ctx *ctx, const char *text, const int64_t *number)
+{
+    dpi_origin_unref(ctx->origin);
+    ctx->origin = NULL;
+    ctx->has_request = text != NULL || number != NULL;
+    ctx->request_text = text;
+    ctx->request = number != NULL ? *number : 0;
+}
+
+void dp_ctx_set_step(dp_ctx *ctx, const int64_t *step)
+{
+    ctx->step_now = step;
+}
+
+/* Return the length of `text`, or of its start that fits, without a character that is cut. */
+static size_t fitting(const char *text)
+{
+    size_t n = strnlen(text, REQUEST_MAX);
+
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--; /* text[n] is the terminator, or the first byte that does not fit */
+    return n;
+}
+
+dpi_origin *dpi_ctx_origin(dp_ctx *ctx)
+{
+    char number[24];
+
+    if (!ctx->has_request)
+        return NULL;
+    if (ctx->origin == NULL) {
+        snprintf(number, sizeof(number), "%" PRId64, ctx->request);
+        const char *text = ctx->request_text != NULL ? ctx->request_text : number;
+        size_t n = fitting(text);
+        dpi_origin *o = dp_malloc(sizeof(*o) + n + 1);
+        if (o == NULL)
+            return NULL;
+        atomic_init(&o->refs, 1);
+        memcpy(o->request, text, n);
+        o->request[n] = '\0';
+        ctx->origin = o;
+    }
+    atomic_fetch_add_explicit(&ctx->origin->refs, 1, memory_order_relaxed);
+    return ctx->origin;
+}
+
+/* -- the end of a session -- */
 
 /* Run one hook.  The context has a snapshot pinned, so the hook's code stays loaded. */
 static void run_hook(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn failed, void *arg)

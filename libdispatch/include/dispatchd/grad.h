@@ -37,7 +37,8 @@ typedef struct dp_backward_options {
  * to the gradients of all leaves.  Tensors that keep their gradients (dp_tensor_retain_grad) get
  * them in both cases.  DP_ERUNTIME: a tensor was not computed from one that requires a gradient, or
  * the graph was freed, or a saved tensor was written after it was saved.  DP_ENOTIMPL: an operator
- * has no derivative.  DP_ECANCELLED, DP_EDEADLINE: the request must stop (dp_checkpoint()). */
+ * has no derivative.  DP_ECANCELLED, DP_EDEADLINE: the request must stop (dp_checkpoint()).  An
+ * error in the gradient of a recorded call names the call: its operator, request and step. */
 DP_API int dp_backward(dp_ctx *ctx, const dp_backward_options *o);
 
 /* Return the gradient that backward has accumulated for leaf `t` (Tensor.grad), owned by the
@@ -49,6 +50,14 @@ DP_API int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
 /* Return the name of the operator that computed `t` (Tensor.grad_fn), "aten::mul.Tensor"; NULL: `t`
  * is a leaf. */
 DP_API const char *dp_tensor_grad_fn(const dp_tensor *t);
+
+/* Name the request that runs, so that history and the errors of backward can say which request
+ * recorded a call: by `text`, which is borrowed until this is called again or dp_ctx_reset(), or by
+ * a number.  If both are NULL, the request has no name.  Texts are cut after 64 bytes. */
+DP_API void dp_ctx_set_request(dp_ctx *ctx, const char *text, const int64_t *number);
+/* Let history also say the step of the request's program that runs, which is read from *step,
+ * such as dp_run.step.  NULL: no program runs. */
+DP_API void dp_ctx_set_step(dp_ctx *ctx, const int64_t *step);
 
 /* Return the number of graph nodes that exist in the process. */
 DP_API uint64_t dp_grad_nodes(void);

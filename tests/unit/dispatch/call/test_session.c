@@ -1,5 +1,7 @@
-/* test_session.c -- whose session a context works for, and hooks on its end. */
+/* test_session.c -- whose session and request a context works for, and hooks on a session's end. */
+#include "dispatch/call/ctx.h"
 #include "dispatch/records.h"
+#include <dispatchd/grad.h>
 
 static int ran[4], n_ran, failures;
 static uint64_t seen;
@@ -65,7 +67,53 @@ START_TEST(hooks_run_in_load_order_and_may_fail)
 }
 END_TEST
 
+static void is_named(dp_ctx *ctx, const char *want)
+{
+    dpi_origin *o = dpi_ctx_origin(ctx), *again = dpi_ctx_origin(ctx);
+
+    ck_assert_ptr_eq(o, again);
+    ck_assert_str_eq(o->request, want);
+    dp_ctx_set_request(ctx, NULL, NULL);
+    ck_assert_ptr_null(dpi_ctx_origin(ctx));
+    ck_assert_str_eq(o->request, want); /* it outlives the request */
+    dpi_origin_unref(o);
+    dpi_origin_unref(again);
+}
+
+START_TEST(the_name_of_a_request)
+{
+    dp_registry *reg = rec_registry();
+    dp_error err = DP_ERROR_INIT;
+    dp_ctx *ctx = NULL;
+    const int64_t number = -12;
+    int64_t step = 5;
+    char text[80], want[65];
+
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+    ck_assert_ptr_null(dpi_ctx_origin(ctx));
+    dp_ctx_set_request(ctx, NULL, &number);
+    is_named(ctx, "-12");
+    memset(text, 'x', sizeof(text));
+    memcpy(text + 63, "\xc3\xa4", 3); /* a character that does not fit whole */
+    snprintf(want, sizeof(want), "%.63s", text);
+    dp_ctx_set_request(ctx, text, NULL);
+    is_named(ctx, want);
+    ck_assert_int_eq(dpi_ctx_step(ctx), -1);
+    dp_ctx_set_step(ctx, &step);
+    step = 6;
+    ck_assert_int_eq(dpi_ctx_step(ctx), 6);
+    dp_ctx_set_request(ctx, "left", NULL);
+    dpi_origin_unref(dpi_ctx_origin(ctx));
+    dp_ctx_reset(ctx);
+    ck_assert_ptr_null(dpi_ctx_origin(ctx));
+    ck_assert_int_eq(dpi_ctx_step(ctx), -1);
+    dp_ctx_free(ctx);
+    dp_registry_free(reg);
+}
+END_TEST
+
 UNIT_SUITE(session)
 {
+    tcase_add_test(tc, the_name_of_a_request);
     tcase_add_test(tc, hooks_run_in_load_order_and_may_fail);
 }
