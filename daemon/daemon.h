@@ -39,6 +39,7 @@
     X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
     X(SESSION_NODES, session_nodes, 4 << 20) /* nodes of autograd graphs */                        \
     X(SESSION_NODE_BYTES, session_node_bytes, (int64_t)4 << 30)                                    \
+    X(GRAPH_NODES, graph_nodes, 10000)        /* calls and leaves of one answer of grad.graph */   \
     X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus handles */               \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
     X(SESSION_THREADS, session_threads, 1024)    /* num_threads of session.set */                  \

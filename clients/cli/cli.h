@@ -36,7 +36,7 @@ typedef struct verb {
 
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
-    verbs_service[];
+    verbs_grad[], verbs_service[];
 
 /* -- words.c -- */
 

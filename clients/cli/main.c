@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const verb *const groups[] = {verbs_call,   verbs_registry, verbs_plugin,
-                                     verbs_tensor, verbs_program,  verbs_service};
+static const verb *const groups[] = {verbs_call,    verbs_registry, verbs_plugin, verbs_tensor,
+                                     verbs_program, verbs_grad,     verbs_service};
 enum { N_GROUPS = COUNT(groups) };
 
 static const char *const help_tail =

@@ -1,4 +1,4 @@
-/* grad.c -- grad.*: backward, and the gradients of tensors. */
+/* grad.c -- grad.*: backward, the gradients of tensors, and what is recorded. */
 #include "methods.h"
 #include <dispatchd/grad.h>
 
@@ -161,4 +161,114 @@ int grad_zero(request *rq, const grad_zero_params *p, jw *w, dp_error *err)
     member_int(w, "zeroed", zeroed);
     jw_object_end(w);
     return 0;
+}
+
+/* -- grad.graph -- */
+
+static void node_to_json(jw *w, const dp_grad_node *n, uint64_t handle)
+{
+    jw_object(w);
+    if (n->leaf != NULL) {
+        DP_VIEW(v, n->leaf);
+        member_bool(w, "leaf", true);
+        if (handle != 0)
+            member_int(w, "tensor", handle);
+        member_str(w, "dtype", dp_dtype_name(v.dtype));
+        jw_key(w, "shape");
+        jw_array(w);
+        for (int d = 0; d < v.ndim; d++)
+            jw_int(w, v.sizes[d]);
+        jw_array_end(w);
+    } else {
+        member_str(w, "op", n->op);
+        if (n->request != NULL)
+            member_str(w, "request", n->request);
+        if (n->step >= 0)
+            member_int(w, "step", n->step);
+        member_int(w, "saved_bytes", n->saved_bytes);
+        member_bool(w, "released", n->released);
+    }
+    jw_object_end(w);
+}
+
+static void graph_to_json(jw *w, const cJSON *tensors, const dp_grad_graph *g,
+                          const uint64_t *handles)
+{
+    const cJSON *item;
+    size_t root = 0;
+
+    jw_key(w, "roots");
+    jw_array(w);
+    cJSON_ArrayForEach(item, tensors)
+    {
+        jw_object(w);
+        member_int(w, "tensor", (uint64_t)item->valuedouble);
+        member_int(w, "node", g->roots[root].to);
+        member_int(w, "nr", g->roots[root++].nr);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    jw_key(w, "nodes");
+    jw_array(w);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        node_to_json(w, &g->nodes[i], handles[i]);
+    jw_array_end(w);
+    jw_key(w, "edges");
+    jw_array(w);
+    for (uint32_t i = 0; i < g->n_edges; i++) {
+        jw_object(w);
+        member_int(w, "from", g->edges[i].from);
+        member_int(w, "input", g->edges[i].input);
+        member_int(w, "to", g->edges[i].to);
+        member_int(w, "nr", g->edges[i].nr);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+}
+
+static int write_graph(request *rq, const grad_graph_params *p, const dp_grad_graph *g, jw *w,
+                       dp_error *err)
+{
+    uint64_t *handles = run_alloc(rq, dp_size_times(g->n_nodes + 1, sizeof(*handles)), err);
+    const char *text = NULL;
+
+    if (handles == NULL)
+        return err->code;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        handles[i] =
+            g->nodes[i].leaf != NULL ? session_handle_of(rq->session, g->nodes[i].leaf) : 0;
+    if (p->format == GRAD_GRAPH_FORMAT_DOT &&
+        (text = dp_grad_graph_dot(g, handles, dp_ctx_arena(rq->ctx))) == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: the text of a graph");
+    jw_object(w);
+    if (text != NULL)
+        member_str(w, "text", text);
+    else
+        graph_to_json(w, p->tensors, g, handles);
+    jw_object_end(w);
+    return 0;
+}
+
+int grad_graph(request *rq, const grad_graph_params *p, jw *w, dp_error *err)
+{
+    json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
+    size_t n = (size_t)cJSON_GetArraySize(p->tensors);
+    dp_tensor **tensors = run_alloc(rq, dp_size_times(n + 1, sizeof(dp_tensor *)), err);
+    dp_grad_graph *g;
+    const cJSON *item;
+
+    if (tensors == NULL)
+        return err->code;
+    cJSON_ArrayForEach(item, p->tensors)
+    {
+        int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &tensors[inside.index], err);
+        if (rc < 0)
+            return rc;
+        inside.index++;
+    }
+    if (dp_grad_graph_new(rq->ctx, tensors, n, LIMIT_GRAPH_NODES, &g) < 0)
+        return run_ctx_error(rq, err);
+    int rc = write_graph(rq, p, g, w, err);
+    dp_grad_graph_free(g);
+    return rc;
 }

@@ -51,6 +51,42 @@ DP_API int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
  * is a leaf. */
 DP_API const char *dp_tensor_grad_fn(const dp_tensor *t);
 
+/* -- graphs, for readers -- */
+
+typedef struct dp_grad_node {
+    dp_tensor *leaf;      /* borrowed; NULL: a call, which the next members describe */
+    const char *op;       /* operator, or "as_strided" of a view that was made anew */
+    const char *request;  /* dp_ctx_set_request(); NULL: unknown */
+    int64_t step;         /* dp_ctx_set_step(); -1: none */
+    uint64_t saved_bytes; /* elements that it saved for backward; those saved twice count twice */
+    bool released;        /* backward has used and released what it saved */
+} dp_grad_node;
+
+/* The gradient of tensor `input` of node `from`, counted over all arguments, goes to return `nr` of
+ * node `to`, or to leaf `to`. */
+typedef struct dp_grad_edge {
+    uint32_t from, input, to, nr;
+} dp_grad_edge;
+
+typedef struct dp_grad_graph {
+    dp_grad_node *nodes; /* [n_nodes] calls and leaves, nearest to the roots first */
+    dp_grad_edge *edges; /* [n_edges] */
+    dp_grad_edge *roots; /* [n_roots] `to` and `nr` of each of the tensors */
+    uint32_t n_nodes, n_edges;
+    size_t n_roots;
+} dp_grad_graph;
+
+/* List the history of `tensors` [n]: *out, owned.  What it points to lives as long as it.
+ * DP_ERUNTIME: a tensor requires no gradient.  DP_ERESOURCE: it has more than `max_nodes` nodes and
+ * leaves, or more than 16 times as many edges. */
+DP_API int dp_grad_graph_new(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, uint32_t max_nodes,
+                             dp_grad_graph **out);
+DP_API dp_grad_graph *dp_grad_graph_free(dp_grad_graph *g); /* NULL is fine; returns NULL */
+
+/* Return the graph as text for Graphviz, in arena `a`.  handles [n_nodes]: numbers to print for
+ * leaves; 0 or `handles` NULL: none.  NULL: no memory. */
+DP_API const char *dp_grad_graph_dot(const dp_grad_graph *g, const uint64_t *handles, dp_arena *a);
+
 /* Name the request that runs, so that history and the errors of backward can say which request
  * recorded a call: by `text`, which is borrowed until this is called again or dp_ctx_reset(), or by
  * a number.  If both are NULL, the request has no name.  Texts are cut after 64 bytes. */
