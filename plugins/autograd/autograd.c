@@ -1,8 +1,8 @@
 /* autograd.c -- plugin autograd: the layer that records what operators compute, for gradients
  * (torch/csrc/autograd).  The formulas are made of proto/ops/derivatives.yaml.
  *
- * Operators: _backward, detach, is_leaf, output_nr, requires_grad_,
- * retain_grad, retains_grad, set_data, tensor. */
+ * Operators: _backward, detach, _fw_primal, is_leaf, _make_dual, output_nr, requires_grad_,
+ * retain_grad, retains_grad, set_data, tensor, _unpack_dual. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(autograd, "1.0")
@@ -107,6 +107,17 @@ static int set_data(dp_ctx *ctx, dp_tensor *self, dp_tensor *data)
     return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
 }
 
+/* aten::_fw_primal, _make_dual, _unpack_dual: the operators of forward mode */
+static int forward_mode(dp_call *call)
+{
+    return dp_refuse(call->ctx, DP_ENOTIMPL,
+                     "%s: derivatives in forward mode are not implemented; grad.backward computes "
+                     "them in reverse mode",
+                     dp_op_name(call->op));
+}
+DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("_fw_primal", forward_mode),
+                DP_IMPL("_make_dual", forward_mode))
+
 /* aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool
  * requires_grad=False) -> Tensor, and the overloads for int, bool and complex: torch.tensor() of a
  * number, whose dtype is that of the number's kind unless it is given. */
@@ -135,4 +146,5 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL("tensor.float", tensor)
                 DP_IMPL_UNBOXED("retain_grad", retain_grad, (T), ()),
                 DP_IMPL_UNBOXED("retains_grad", retains_grad, (T), (b)),
                 DP_IMPL_UNBOXED("output_nr", output_nr, (T), (i)), DP_IMPL("_backward", backward),
-                DP_IMPL_UNBOXED("set_data", set_data, (T, T), ()))
+                DP_IMPL_UNBOXED("set_data", set_data, (T, T), ()),
+                DP_IMPL("_unpack_dual", forward_mode))

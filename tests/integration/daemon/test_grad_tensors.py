@@ -209,4 +209,10 @@ def test_what_is_described(f):
     equal(about(other)[:2], [False, "as_strided"])
 
 
+def test_forward_mode_is_refused_by_name(f):
+    for x in f.leaf([1, 2]), f.d.call("tensor.create", data=[1, 2])["tensor"]:
+        for op, args in ("_make_dual", (x, x, {"int": "0"})), ("_fw_primal", (x, {"int": "0"})), ("_unpack_dual", (x, {"int": "0"})):
+            raises(lambda: value(f, op, *args), "NotImplementedError", f"aten::{op}", "forward mode")
+
+
 main(setup, teardown)
