@@ -393,6 +393,8 @@ static int add_roots(engine *g)
                 rc = task_at(g, e, &t);
             else if ((rc = dpi_gradient_of_root(g->ctx, g->o, i, &grad)) == 0)
                 rc = send(g, e, grad);
+            if (rc < 0 && e.to != NULL && !e.leaf)
+                dpi_name_call(g->ctx, e.to);
             dpi_edge_unref(e);
         }
         if (pass == 0 && rc == 0)

@@ -67,7 +67,10 @@ def test_errors_of_backward_name_the_call(f):
     y = f.op("exp", x)
     request = f.d.call("grad.graph", tensors=[y])["nodes"][0]["request"]
     f.backward(f.op("sum", y))
-    raises(lambda: f.backward(f.op("sum", y)), "RuntimeError", "a second time", f"(backward of aten::exp, request {request})")
+    called = f"(backward of aten::exp, request {request})"
+    raises(lambda: f.backward(f.op("sum", y)), "RuntimeError", "a second time", called)
+    raises(lambda: f.backward(y), "RuntimeError", "only for scalar outputs", called)
+    raises(lambda: f.backward(y, gradients=[{"data": [1]}]), "RuntimeError", "Mismatch in shape", called)
 
 
 def test_ids_that_are_texts(f):
