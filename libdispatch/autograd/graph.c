@@ -53,23 +53,22 @@ static int grow(dp_ctx *ctx, listing *l)
     return 0;
 }
 
-static uint64_t bytes_of(const dpi_saved *s)
+/* Return the node whose slots hold what was saved for `n`. */
+static const dpi_node *saver_of(const dpi_node *n)
 {
-    return s->geometry != NULL ? (uint64_t)s->geometry->numel * dp_dtype_size(s->dtype) : 0;
+    return n->inner != NULL ? n->inner : n;
 }
 
+static bool is_released(const dpi_node *n)
+{
+    return __atomic_load_n(&saver_of(n)->released, __ATOMIC_RELAXED);
+}
+
+/* Return the bytes of what is saved now.  The slots are not read: a backward on another thread may
+ * be releasing them. */
 static uint64_t saved_bytes(const dpi_node *n)
 {
-    uint64_t bytes = n->inner != NULL ? saved_bytes(n->inner) : 0;
-
-    for (uint32_t i = 0; i < n->n_slots; i++) {
-        const dpi_slot *s = &n->slots[i];
-        if (s->kind == DPI_SLOT_TENSOR)
-            bytes += bytes_of(&s->tensor);
-        for (uint32_t k = 0; s->kind == DPI_SLOT_TENSORS && k < s->n; k++)
-            bytes += bytes_of(&s->list[k]);
-    }
-    return bytes;
+    return is_released(n) ? 0 : saver_of(n)->saved_bytes;
 }
 
 static dp_grad_node describe(dpi_edge e)
@@ -82,7 +81,7 @@ static dp_grad_node describe(dpi_edge e)
                           .request = n->origin != NULL ? n->origin->request : NULL,
                           .step = n->step,
                           .saved_bytes = saved_bytes(n),
-                          .released = n->released};
+                          .released = is_released(n)};
 }
 
 /* Find the entry of the node or leaf that `e` leads to, or add one: *out. */

@@ -253,6 +253,25 @@ static void describe_return(dpi_node *node, uint32_t nr, const dp_tensor *t, uin
     *dims += (uint32_t)g->ndim;
 }
 
+static uint64_t bytes_of(const dpi_saved *s)
+{
+    return s->geometry != NULL ? (uint64_t)s->geometry->numel * dpi_itemsize(s->dtype) : 0;
+}
+
+/* Make the slots those of `node`. */
+static void give_slots(record *r, dpi_node *node)
+{
+    for (uint32_t i = 0; i < r->n_slots; i++) {
+        const dpi_slot *s = &r->slots[i];
+        node->slots[i] = *s;
+        if (s->kind == DPI_SLOT_TENSOR)
+            node->saved_bytes += bytes_of(&s->tensor);
+        for (uint32_t k = 0; s->kind == DPI_SLOT_TENSORS && k < s->n; k++)
+            node->saved_bytes += bytes_of(&s->list[k]);
+    }
+    r->n_slots = 0;
+}
+
 static void fill_node(record *r, dpi_node *node)
 {
     dp_tensor *const *list;
@@ -266,9 +285,7 @@ static void fill_node(record *r, dpi_node *node)
         node->topo = node->topo > topo ? node->topo : topo;
     }
     r->n_edges = 0;
-    if (r->n_slots > 0)
-        dp_copy_n(node->slots, r->slots, r->n_slots, sizeof(*r->slots));
-    r->n_slots = 0;
+    give_slots(r, node);
     for (uint32_t i = 0; i < r->call->n_rets; i++) {
         uint32_t n = tensors_of(return_of(r, i), &list);
         for (uint32_t k = 0; k < n; k++, nr++)

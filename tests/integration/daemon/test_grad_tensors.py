@@ -48,6 +48,21 @@ def test_a_retained_gradient_is_that_of_the_last_write(f):
     f.op("mul_.Tensor", f.op("slice.Tensor", v, {"int": 0}, {"int": 0}, {"int": 1}), {"data": [2]})
     f.backward(f.op("sum", v))
     equal(f.grad(v), [2, 1])
+    # a view that was written has it when it is used again, but not when only its base is
+    for uses in 1, 2:
+        base = f.op("mul.Tensor", x, {"data": [2, 2]})
+        part = f.op("slice.Tensor", base, {"int": 0}, {"int": 0}, {"int": 1})
+        value(f, "retain_grad", part)
+        f.op("mul_.Tensor", part, {"data": [2]})
+        f.backward(*[f.op("sum", t) for t in (base, part)[:uses]])
+        equal(f.grad(part), [None, [1]][uses - 1])
+    # a value that was overwritten before backward has none
+    y = f.op("mul.Tensor", x, {"data": [2, 2]})
+    value(f, "retain_grad", y)
+    z = f.op("neg", y)
+    f.op("add_.Tensor", y, {"data": [1, 1]})
+    f.backward(f.op("sum", z))
+    equal((f.grad(y), value(f, "retains_grad", y)), (None, [True]))
     # a view whose base is written: that of the view made anew
     base = f.op("mul.Tensor", x, {"data": [2, 2]})
     part = f.op("slice.Tensor", base, {"int": 0}, {"int": 0}, {"int": 1})

@@ -52,6 +52,25 @@ START_TEST(what_backward_released)
 }
 END_TEST
 
+START_TEST(a_base_that_was_written_through_a_view)
+{
+    dp_tensor *x = leaf(FLOATS(3, 4, 5, 6)), *w = leaf(FLOATS(5, 7)),
+              *grad = floats(FLOATS(1, 1, 1, 1));
+    dp_tensor *base = call1("t::square", x), *view = call1("t::half", base);
+
+    write2("aten::mul_.Tensor", view, w);
+    dp_grad_graph *g = graph_of(base);
+    ck_assert_str_eq(g->nodes[0].op, "aten::mul_.Tensor");
+    ck_assert(!g->nodes[0].released && g->nodes[0].saved_bytes == 16);
+    dp_grad_graph_free(g);
+    ck_assert_msg(try_backward(base, grad, 0) == 0, "%s", said());
+    g = graph_of(base);
+    ck_assert(g->nodes[0].released && g->nodes[0].saved_bytes == 0);
+    dp_grad_graph_free(g);
+    DROP(x, w, grad, base, view);
+}
+END_TEST
+
 START_TEST(large_graphs)
 {
     dp_tensor *x = leaf(FLOATS(3)), *y = dp_tensor_ref(x), *plain = floats(FLOATS(1));
@@ -99,6 +118,7 @@ UNIT_SUITE(autograd_graph)
     tcase_add_checked_fixture(tc, graphs_setup, graphs_teardown);
     tcase_add_test(tc, nodes_edges_and_leaves);
     tcase_add_test(tc, what_backward_released);
+    tcase_add_test(tc, a_base_that_was_written_through_a_view);
     tcase_add_test(tc, large_graphs);
     tcase_add_test(tc, a_picture);
 }
