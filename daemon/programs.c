@@ -26,7 +26,7 @@ void programs_fini(programs *ps)
 
 static size_t bytes_of(const dp_program *p)
 {
-    dp_program_info info;
+    dp_program_info info = {.size = sizeof(info)};
 
     dp_program_info_get(p, &info);
     return info.bytes + info.constant_bytes;

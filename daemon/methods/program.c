@@ -67,7 +67,7 @@ static int inputs_by_name(request *rq, const cJSON *object, const dp_program *p,
                           const dp_value **out, dp_error *err)
 {
     dp_arena *a = dp_ctx_arena(rq->ctx);
-    dp_program_info info;
+    dp_program_info info = {.size = sizeof(info)};
 
     dp_program_info_get(p, &info);
     dp_value *inputs = dp_arena_alloc_n(a, info.n_inputs, sizeof(*inputs));
@@ -184,7 +184,7 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
 static int run_and_answer(request *rq, const dp_program *p, const dp_value *inputs, int how, jw *w,
                           dp_error *err)
 {
-    dp_program_info info;
+    dp_program_info info = {.size = sizeof(info)};
     dp_run *r = NULL;
 
     dp_program_info_get(p, &info);
@@ -265,8 +265,8 @@ static void flags_to_json(jw *w, uint32_t flags)
 static int step_to_json(request *rq, jw *w, const dp_program *p, uint32_t i, dp_error *err)
 {
     char text[DP_KEY_NAME_MAX];
-    dp_program_info info;
-    dp_step_info s;
+    dp_program_info info = {.size = sizeof(info)};
+    dp_step_info s = {.size = sizeof(s)};
 
     dp_program_step(p, i, &s);
     jw_object(w);
@@ -352,7 +352,7 @@ static void hash_to_json(jw *w, const dp_program *p)
 
 static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
 {
-    dp_program_info info;
+    dp_program_info info = {.size = sizeof(info)};
     int rc = 0;
 
     dp_program_info_get(p, &info);

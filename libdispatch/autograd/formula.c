@@ -260,7 +260,7 @@ static int compile(const compiler *c, dpi_formula **out)
             rc = fail(c, "its text is wrong", "");
     }
     if (rc == 0) {
-        dp_program_info info;
+        dp_program_info info = {.size = sizeof(info)};
         dp_program_info_get(f->program, &info);
         f->n_inputs = info.n_inputs;
         f->n_outputs = info.n_outputs;

@@ -34,16 +34,25 @@ dp_program *dp_program_unref(dp_program *p)
 
 /* -- queries -- */
 
+/* Copy the members of a struct that the caller's size covers; `size` is that of the caller. */
+static void copy_sized(void *out, uint32_t size, const void *from, size_t bytes)
+{
+    memcpy(out, from, size < bytes ? size : bytes);
+    memcpy(out, &size, sizeof(size));
+}
+
 void dp_program_info_get(const dp_program *p, dp_program_info *out)
 {
-    *out = (dp_program_info){.n_inputs = p->n_inputs,
-                             .n_outputs = p->n_outputs,
-                             .n_steps = p->n_steps,
-                             .n_constants = p->n_constants,
-                             .depth = p->depth,
-                             .expanded = p->expanded,
-                             .bytes = p->bytes,
-                             .constant_bytes = p->constant_bytes};
+    dp_program_info info = {.n_inputs = p->n_inputs,
+                            .n_outputs = p->n_outputs,
+                            .n_steps = p->n_steps,
+                            .n_constants = p->n_constants,
+                            .depth = p->depth,
+                            .expanded = p->expanded,
+                            .bytes = p->bytes,
+                            .constant_bytes = p->constant_bytes};
+
+    copy_sized(out, out->size, &info, sizeof(info));
 }
 
 const char *dp_program_input_name(const dp_program *p, uint32_t i)
@@ -70,7 +79,7 @@ void dp_program_output_alias(const dp_program *p, uint32_t i, dp_alias *out)
 {
     const dp_alias *alias = &p->outputs[i].alias;
 
-    memcpy(out, alias, out->size < sizeof(*alias) ? out->size : sizeof(*alias));
+    copy_sized(out, out->size, alias, sizeof(*alias));
 }
 
 dp_ref dp_program_output(const dp_program *p, uint32_t i)
@@ -102,7 +111,7 @@ const uint32_t *dpi_step_origins(const dp_program *p, const dpi_step *s, uint32_
     return s->origins > 0 ? &p->origins[s->origins] : &s->origin;
 }
 
-void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
+static void fill_step_info(const dp_program *p, uint32_t i, dp_step_info *out)
 {
     static const char *const kinds[] = {
         [DP_STEP_CALL] = "CALL",     [DP_STEP_GET] = "GET",       [DP_STEP_LIST] = "LIST",
@@ -141,6 +150,14 @@ void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
         out->name = p->binds[s->operand].name;
         out->kwargs = p->binds[s->operand].kwargs;
     }
+}
+
+void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out)
+{
+    dp_step_info info;
+
+    fill_step_info(p, i, &info);
+    copy_sized(out, out->size, &info, sizeof(info));
 }
 
 const char *dp_program_argument_name(const dp_program *p, uint32_t step, uint32_t arg,

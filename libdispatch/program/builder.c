@@ -41,10 +41,14 @@ int dpi_step_fail(dp_ctx *ctx, const uint32_t *origins, size_t n_origins)
     return err->code;
 }
 
-int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_rets)
+int dp_builder_add(dp_builder *b, const dp_step *step, dp_ref *first, uint32_t *n_rets)
 {
-    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, s))
+    dp_step copy = {0}; /* members that the caller's size does not cover are 0 */
+    const dp_step *s = &copy;
+
+    if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, step))
         return DP_EVALUE;
+    memcpy(&copy, step, step->size < sizeof(copy) ? step->size : sizeof(copy));
     uint32_t first_ret = b->p.n_values;
 
     dp_error_clear(&b->ctx->error);

@@ -218,7 +218,7 @@ static void add_args(hashing *c, dpi_siphash *h, uint32_t step, const dp_step_in
 static void add_step(hashing *c, dpi_siphash *h, uint32_t i)
 {
     const dpi_step *step = &c->p->steps[i];
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
 
     dp_program_step(c->p, i, &s);
     add_int(h, step->kind);

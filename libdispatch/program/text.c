@@ -177,7 +177,7 @@ static void add_comment(dpi_text *t, const dp_program *p, const dp_step_info *s)
 
 static void add_step(dpi_text *t, const dp_program *p, uint32_t i)
 {
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
 
     dp_program_step(p, i, &s);
     for (uint32_t k = 0; k < s.n_origins; k++)
@@ -295,7 +295,7 @@ static void add_edges(dpi_text *t, const dp_program *p, const uint32_t *maker, c
 
 static void dot_nodes(dpi_text *t, const dp_program *p)
 {
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
 
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         add_node(t, "input", i, "ellipse");
@@ -321,7 +321,7 @@ const char *dp_program_dot(const dp_program *p, dp_arena *a)
 {
     dpi_text t = {0};
     uint32_t *maker = dp_calloc(p->n_values + 1, sizeof(*maker));
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
 
     if (maker == NULL)
         return NULL;

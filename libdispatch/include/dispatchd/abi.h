@@ -41,6 +41,19 @@ extern "C" {
 
 typedef struct dp_op dp_op; /* an operator; valid as long as the registry */
 
+/* -- programs; program.h has the rest -- */
+
+typedef uint32_t dp_ref; /* number of a value in the program that is being built */
+typedef struct dp_program dp_program;
+typedef struct dp_builder dp_builder;
+typedef struct dp_step dp_step;
+typedef struct dp_ref_kwarg dp_ref_kwarg;
+typedef struct dp_step_mode dp_step_mode;
+typedef struct dp_run dp_run;
+typedef struct dp_program_info dp_program_info;
+typedef struct dp_step_info dp_step_info;
+typedef struct dp_alias dp_alias;
+
 /* -- elementwise loops; iter.h has the rest -- */
 
 typedef struct dp_iter dp_iter;

@@ -715,4 +715,94 @@ DP_FN_ABOVE(int, dp_tensor_backward,
  * view. */
 DP_FN_ABOVE(void, dp_tensor_detach, (dp_tensor * t), (t))
 
+/* -- programs (program.h) --
+ *
+ * A builder and a run use the context of the request.  A kernel frees the builders that it made
+ * before it returns; it may keep a program, which a hook that runs at unload must release. */
+
+/* Begin a program; *out owned.  Free the builder before `ctx`. */
+DP_FN_ABOVE(int, dp_builder_new, (dp_ctx * ctx, dp_builder **out), (ctx, out))
+/* takes `b`; NULL is allowed; returns NULL */
+DP_FN_ABOVE(dp_builder *, dp_builder_free, (dp_builder * b), (b))
+/* Add an input, before the first step; *out is its value.  `name` NULL: the input has no name.
+ * `type` is written as in a schema, "Tensor", "int[]" or "Scalar?"; NULL: any type.  DP_EEXISTS:
+ * the name is taken.  DP_EVALUE: the type is not valid, or the program already has a step. */
+DP_FN_ABOVE(int, dp_builder_input,
+            (dp_builder * b, const char *name, const char *type, dp_ref *out), (b, name, type, out))
+/* Add a constant: a copy of *v, which shares the tensors in it.  `name` NULL: the constant has no
+ * name.  No step may write to a constant. */
+DP_FN_ABOVE(int, dp_builder_constant,
+            (dp_builder * b, const char *name, const dp_value *v, dp_ref *out), (b, name, v, out))
+/* Check a step completely and add it.  *first, *n_rets (each may be NULL): the first value that the
+ * step returns, and their number; the values of one step are numbered consecutively.  DP_ENOTFOUND:
+ * no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: another number of
+ * returns than `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over a limit. */
+DP_FN_ABOVE(int, dp_builder_add,
+            (dp_builder * b, const dp_step *s, dp_ref *first, uint32_t *n_rets),
+            (b, s, first, n_rets))
+/* Name a value.  DP_EEXISTS: the name is taken.  `origin`: number of the step that makes the value,
+ * for error messages. */
+DP_FN_ABOVE(int, dp_builder_name,
+            (dp_builder * b, const char *name, dp_ref value, uint32_t origin),
+            (b, name, value, origin))
+/* Find a value by its name.  DP_ENOTFOUND: there is none. */
+DP_FN_ABOVE(int, dp_builder_find, (dp_builder * b, const char *name, dp_ref *out), (b, name, out))
+DP_FN_ABOVE(int, dp_builder_output, (dp_builder * b, const char *name, dp_ref value),
+            (b, name, value))
+/* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
+ * y".  read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for
+ * text that is no statement, which the message names by its line; then part of the text was
+ * added. */
+DP_FN_ABOVE(int, dp_builder_text, (dp_builder * b, const char *text), (b, text))
+/* Finish the program; *out owned.  After a success the only function that may be called for `b` is
+ * dp_builder_free(). */
+DP_FN_ABOVE(int, dp_builder_finish, (dp_builder * b, dp_program **out), (b, out))
+/* Count references, from any thread.  Release every program before its registry is freed. */
+DP_FN_ABOVE(dp_program *, dp_program_ref, (dp_program * p), (p))
+/* takes `p`; NULL is allowed; returns NULL; any thread */
+DP_FN_ABOVE(dp_program *, dp_program_unref, (dp_program * p), (p))
+/* Run `p` on one snapshot of the registry, with dp_checkpoint() between steps.  A value is released
+ * after its last use.  Each step sees the shapes that its tensors have when the step begins; but in
+ * a kernel, or between dp_ctx_begin() and dp_ctx_end(), all steps see the shapes of that beginning.
+ * Lists and strings among the outputs are valid until dp_ctx_reset(); in a kernel, until it
+ * returns. */
+DP_FN_ABOVE(int, dp_program_run, (dp_ctx * ctx, const dp_program *p, dp_run *run), (ctx, p, run))
+/* Fill in *out; set out->size first. */
+DP_FN_ABOVE(void, dp_program_info_get, (const dp_program *p, dp_program_info *out), (p, out))
+/* Write the content hash: 128 bits that are equal for programs which do the same to their inputs.
+ * Names of values and of outputs, keyword arguments in another order, and defaults that are written
+ * do not change it.  A tensor among the constants counts by dtype, device, sizes and strides, not
+ * by its elements, which others may change.  The hash is no defence against somebody who looks for
+ * two programs with one hash. */
+DP_FN_ABOVE(void, dp_program_hash, (const dp_program *p, uint64_t out[2]), (p, out))
+DP_FN_ABOVE(const char *, dp_program_input_name, (const dp_program *p, uint32_t i), (p, i))
+/* "any": the input has no type */
+DP_FN_ABOVE(const char *, dp_program_input_type, (const dp_program *p, uint32_t i), (p, i))
+/* -1: no such input */
+DP_FN_ABOVE(int64_t, dp_program_input_find, (const dp_program *p, const char *name), (p, name))
+/* Return true if a step may write to input i or to a view of it: after a run the input holds what
+ * the program wrote. */
+DP_FN_ABOVE(bool, dp_program_input_written, (const dp_program *p, uint32_t i), (p, i))
+/* "" if it has no name */
+DP_FN_ABOVE(const char *, dp_program_output_name, (const dp_program *p, uint32_t i), (p, i))
+/* Fill in *out for output i; set out->size first.  An output that would share memory with a
+ * constant is a copy, and has DP_ALIAS_NONE. */
+DP_FN_ABOVE(void, dp_program_output_alias, (const dp_program *p, uint32_t i, dp_alias *out),
+            (p, i, out))
+DP_FN_ABOVE(dp_ref, dp_program_output, (const dp_program *p, uint32_t i), (p, i))
+/* Fill in *out for step i; set out->size first. */
+DP_FN_ABOVE(void, dp_program_step, (const dp_program *p, uint32_t i, dp_step_info *out),
+            (p, i, out))
+/* NULL: `r` is not a constant. */
+DP_FN_ABOVE(const dp_value *, dp_program_constant, (const dp_program *p, dp_ref r), (p, r))
+/* If argument `arg` of step `step` is a constant dtype, device, layout or memory format, return its
+ * name, which is a static string or lies in `buf`; else NULL. */
+DP_FN_ABOVE(const char *, dp_program_argument_name,
+            (const dp_program *p, uint32_t step, uint32_t arg, char buf[DP_KEY_NAME_MAX]),
+            (p, step, arg, buf))
+/* Write the name of value `r` into `buf` and return `buf`: "x", or "%3" for a value without a name;
+ * for a constant its name, or "" if it has none. */
+DP_FN_ABOVE(const char *, dp_program_value_name,
+            (const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]), (p, r, buf))
+
 #undef DP_FN_ABOVE

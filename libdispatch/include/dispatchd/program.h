@@ -12,6 +12,8 @@
  *     dp_builder_free(b);
  *     dp_program_run(ctx, p, &run);
  *
+ * A plugin includes this header after plugin.h, and may build and run programs in its kernels, too.
+ *
  * A program is immutable and reference-counted.  It stores the names and schemas of its operators,
  * never kernels: each run looks its operators up in one snapshot of the registry (an immutable
  * copy, see dispatch.h), and fails with the name of an operator that is no longer defined or that
@@ -20,7 +22,9 @@
 #ifndef DISPATCHD_PROGRAM_H
 #define DISPATCHD_PROGRAM_H
 
+#ifndef DISPATCHD_PLUGIN_H /* a plugin includes plugin.h first, an embedder needs dispatch.h */
 #include "dispatch.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,10 +42,6 @@ extern "C" {
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };
 #undef DP_LIMIT_ENUM_
-
-typedef struct dp_program dp_program;
-typedef struct dp_builder dp_builder;
-typedef uint32_t dp_ref; /* number of a value in the program that is being built */
 
 enum {                   /* dp_step.kind */
        DP_STEP_CALL = 1, /* calls `name`, an operator with or without its overload */
@@ -76,18 +76,18 @@ enum {                        /* dp_step_mode.sets */
 
 /* The part of the dispatcher state (dp_mode) that a program sets for a step; the rest is as the run
  * finds it.  Steps in a row with the same mode run under one guard. */
-typedef struct dp_step_mode {
+struct dp_step_mode {
     uint32_t size;
     uint32_t sets; /* DP_STEP_MODE_*: the members of `mode` that count */
     dp_mode mode;
-} dp_step_mode;
+};
 
-typedef struct dp_ref_kwarg {
+struct dp_ref_kwarg {
     const char *name;
     dp_ref value;
-} dp_ref_kwarg;
+};
 
-typedef struct dp_step {
+struct dp_step {
     uint32_t size;
     uint32_t kind;
     const char *name;
@@ -111,46 +111,9 @@ typedef struct dp_step {
     size_t n_origins;
     /* The mode in which the step runs, and the program that it may run; NULL: that of the run. */
     const dp_step_mode *mode;
-} dp_step;
+};
 
-/* -- building: pointers are borrowed where a comment does not say otherwise -- */
-
-DP_API int dp_builder_new(dp_ctx *ctx, dp_builder **out); /* *out owned; free it before `ctx` */
-DP_API dp_builder *dp_builder_free(dp_builder *b);        /* NULL is allowed; returns NULL */
-/* Add an input, before the first step; *out is its value.  `name` NULL: the input has no name.
- * `type` is written as in a schema, "Tensor", "int[]" or "Scalar?"; NULL: any type.  DP_EEXISTS:
- * the name is taken.  DP_EVALUE: the type is not valid, or the program already has a step. */
-DP_API int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *out);
-/* Add a constant: a copy of *v, which shares the tensors in it.  `name` NULL: the constant has no
- * name.  No step may write to a constant. */
-DP_API int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_ref *out);
-/* Check a step completely and add it.  *first, *n_rets (each may be NULL): the first value that the
- * step returns, and their number; the values of one step are numbered consecutively.  DP_ENOTFOUND:
- * no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: the number of returns
- * is not `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over a limit. */
-DP_API int dp_builder_add(dp_builder *b, const dp_step *s, dp_ref *first, uint32_t *n_rets);
-/* Name a value.  DP_EEXISTS: the name is taken.  `origin`: number of the step that makes the value,
- * for error messages. */
-DP_API int dp_builder_name(dp_builder *b, const char *name, dp_ref value, uint32_t origin);
-/* DP_ENOTFOUND: no value of that name */
-DP_API int dp_builder_find(dp_builder *b, const char *name, dp_ref *out);
-DP_API int dp_builder_output(dp_builder *b, const char *name, dp_ref value);
-/* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
- * y". read.c says what a statement may be.  Fails as the functions above do, and with DP_EVALUE for
- * text that is no statement; the message gives the number of its line.  After a failure, the
- * statements before that line have been added. */
-DP_API int dp_builder_text(dp_builder *b, const char *text);
-/* *out owned.  After a success the only function that may be called for `b` is
- * dp_builder_free(). */
-DP_API int dp_builder_finish(dp_builder *b, dp_program **out);
-
-/* -- running -- */
-
-/* Reference counting, from any thread.  Release every program before its registry is freed. */
-DP_API dp_program *dp_program_ref(dp_program *p);
-DP_API dp_program *dp_program_unref(dp_program *p); /* takes `p`; NULL is allowed; returns NULL */
-
-typedef struct dp_run {
+struct dp_run {
     uint32_t size;
     const dp_value *inputs; /* [number of inputs] in the program's order; borrowed */
     /* [number of outputs] filled in, owned by the caller.  An output that would share memory with a
@@ -169,39 +132,16 @@ typedef struct dp_run {
      * with others: some of the tensors may be released already. */
     const dp_tensor *const *unspecified; /* [n_unspecified] */
     size_t n_unspecified;
-} dp_run;
-/* Run `p` on one snapshot of the registry, and call dp_checkpoint() between steps.  A value is
- * released after its last use.  If another thread resizes a tensor meanwhile, each step sees the
- * shape that the tensor has when the step begins; but if a kernel runs the program, or if it runs
- * between dp_ctx_begin() and dp_ctx_end(), all steps see the shapes at the begin of that kernel, or
- * at dp_ctx_begin().  Lists and strings among the outputs are valid until dp_ctx_reset(). */
-DP_API int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run);
+};
 
-/* -- queries -- */
-
-typedef struct dp_program_info {
+struct dp_program_info {
+    uint32_t size;
     uint32_t n_inputs, n_outputs, n_steps, n_constants;
     uint32_t depth;        /* 1: the program runs no other program */
     uint64_t expanded;     /* steps of one run; a nested program's steps count each time it runs */
     size_t bytes;          /* memory of the program itself */
     size_t constant_bytes; /* memory of its constants, their storages included */
-} dp_program_info;
-DP_API void dp_program_info_get(const dp_program *p, dp_program_info *out);
-/* Write the content hash: 128 bits that are equal for programs which do the same to their inputs.
- * Names of values and of outputs, keyword arguments in another order, and defaults that are written
- * do not change it.  A tensor among the constants counts by dtype, device, sizes and strides, not
- * by its elements, which others may change.  The hash is no defence against somebody who looks for
- * two programs with one hash. */
-DP_API void dp_program_hash(const dp_program *p, uint64_t out[2]);
-DP_API const char *dp_program_input_name(const dp_program *p, uint32_t i);
-/* "any": the input has no type */
-DP_API const char *dp_program_input_type(const dp_program *p, uint32_t i);
-DP_API int64_t dp_program_input_find(const dp_program *p, const char *name); /* -1: no such input */
-/* Return true if a step may write to input i or to a view of it: after a run the input holds what
- * the program wrote. */
-DP_API bool dp_program_input_written(const dp_program *p, uint32_t i);
-/* "" if it has no name */
-DP_API const char *dp_program_output_name(const dp_program *p, uint32_t i);
+};
 
 enum {                  /* dp_alias.kind */
        DP_ALIAS_NONE,   /* the output's memory is its own, as far as schemas tell */
@@ -210,21 +150,19 @@ enum {                  /* dp_alias.kind */
        DP_ALIAS_UNKNOWN /* it may share memory with several values, or with any value */
 };
 
-typedef struct dp_alias {
+struct dp_alias {
     uint32_t size;
     uint32_t kind; /* DP_ALIAS_* */
     uint32_t index;
     bool same; /* the output is that input or output itself; else it may be a view */
-} dp_alias;
-/* Fill in *out for output i; set out->size first.  An output that would share memory with a
- * constant is a copy, and has DP_ALIAS_NONE. */
-DP_API void dp_program_output_alias(const dp_program *p, uint32_t i, dp_alias *out);
+};
 
-typedef struct dp_step_info { /* pointers are borrowed from the program */
-    const char *kind;         /* "CALL", "GET" ... */
+struct dp_step_info { /* pointers are borrowed from the program */
+    uint32_t size;
+    uint32_t origin;
+    const char *kind; /* "CALL", "GET" ... */
     /* operator with its overload, or field; "" for the other kinds of step */
     const char *name;
-    uint32_t origin;
     bool decided; /* false: the overload is chosen at each run, from the values */
     uint32_t n_args, n_rets, n_frees;
     const dp_ref *args, *frees;
@@ -239,22 +177,16 @@ typedef struct dp_step_info { /* pointers are borrowed from the program */
     uint32_t n_origins;        /* at least 1 */
     const uint32_t *origins;   /* the first one is `origin` */
     const dp_step_mode *mode;  /* NULL: that of the run */
-} dp_step_info;
-DP_API void dp_program_step(const dp_program *p, uint32_t i, dp_step_info *out);
-DP_API dp_ref dp_program_output(const dp_program *p, uint32_t i);
-/* NULL: `r` is not a constant. */
-DP_API const dp_value *dp_program_constant(const dp_program *p, dp_ref r);
-/* If argument `arg` of step `step` is a constant dtype, device, layout or memory format, return its
- * name, which is a static string or lies in `buf`; else NULL. */
-DP_API const char *dp_program_argument_name(const dp_program *p, uint32_t step, uint32_t arg,
-                                            char buf[DP_KEY_NAME_MAX]);
-/* Write the name of value `r` into `buf` and return `buf`: "x", or "%3" for a value without a name;
- * for a constant its name, or "" if it has none. */
-DP_API const char *dp_program_value_name(const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]);
-/* Print a program for people: as lines of text, or as a Graphviz graph (dot).  The string is
- * allocated in arena `a`; NULL: no memory. */
+};
+
+/* -- for embedders; all other functions are at the end of api.h -- */
+
+#ifndef DISPATCHD_PLUGIN_H
+/* The program as text for people, and as a Graphviz graph.  Allocated in arena `a`; NULL: no
+ * memory. */
 DP_API const char *dp_program_text(const dp_program *p, dp_arena *a);
 DP_API const char *dp_program_dot(const dp_program *p, dp_arena *a);
+#endif
 
 #ifdef __cplusplus
 }

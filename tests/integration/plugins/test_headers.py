@@ -52,7 +52,7 @@ def test_a_right_plugin_compiles_without_a_word():
 
 
 def test_the_headers_convert_nothing_silently():
-    heads = ("plugin", "half", "isa", "sizes", "typed"), ("dispatch", "program", "half", "sizes", "typed")
+    heads = ("plugin", "program", "half", "isa", "sizes", "typed"), ("dispatch", "program", "half", "sizes", "typed")
     for compiler, language, standard in [(c, "c", s) for c in COMPILERS for s in C] + [("g++", "c++", s) for s in CXX]:
         for names in heads if shutil.which(compiler) else ():
             source = "".join(f"#include <dispatchd/{name}.h>\n" for name in names) + "extern int i;\n"

@@ -29,7 +29,7 @@ ROOMS = {
     "libdispatch/dispatch/ask": ((PUBLIC, BASE, TENSOR, DISPATCH + "plugin", DISPATCH + "call",
                                   DISPATCH + "registry", DISPATCH + "schema"), ()),
     "libdispatch/program": ((PUBLIC, BASE, TENSOR, DISPATCH + "registry", DISPATCH + "call",
-                             DISPATCH + "schema"), ()),
+                             DISPATCH + "schema", DISPATCH + "plugin"), ()),
     "libdispatch/autograd": ((PUBLIC, BASE, TENSOR, DISPATCH + "registry", DISPATCH + "call",
                               DISPATCH + "schema", DISPATCH + "plugin", "libdispatch/program"), ()),
     "daemon/daemon.h": ((PUBLIC,), ()),

@@ -30,7 +30,7 @@ static void teardown_views(void)
 static const char *told(const dp_program *p)
 {
     static char text[200];
-    dp_program_info info;
+    dp_program_info info = {.size = sizeof(info)};
     size_t n = 0;
 
     dp_program_info_get(p, &info);

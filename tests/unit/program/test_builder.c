@@ -60,7 +60,7 @@ START_TEST(errors_name_all_the_steps_that_one_step_replaces)
                  {2, "steps 3 and 5: "},
                  {6, "steps 3, 5, 7, 8, 9 and 11: "},
                  {7, "steps 3, 5, 7, 8, 9, 11 and 1 more: "}};
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
     dp_value out;
     dp_run r;
 

@@ -107,7 +107,7 @@ END_TEST
 
 static uint32_t flags_of(const dp_program *p, uint32_t step)
 {
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
 
     dp_program_step(p, step, &s);
     return s.flags;
@@ -133,7 +133,7 @@ START_TEST(steps_have_the_flags_of_their_operators)
         ck_assert_int_eq(add(b, 0, steps[i].op, (dp_ref[]){t, t}, steps[i].n_args, NULL), 0);
         dp_program *p = around(end(b, t), 2);
         ck_assert_ptr_nonnull(p);
-        dp_step_info sub;
+        dp_step_info sub = {.size = sizeof(sub)};
         dp_program_step(p, 1, &sub);
         ck_assert_msg(flags_of(sub.program, 0) == steps[i].flags, "%s", steps[i].op);
         ck_assert_msg(sub.flags == steps[i].flags, "a program of %s", steps[i].op);

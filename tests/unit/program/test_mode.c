@@ -166,7 +166,7 @@ START_TEST(modes_are_checked_and_kept)
 {
     dp_step_mode wrong = {.size = sizeof(wrong), .sets = 4}, mode = grad(false);
     dp_ref t;
-    dp_step_info s;
+    dp_step_info s = {.size = sizeof(s)};
     dp_builder *b = begin(&t);
 
     expect(add_in(b, "s::sees", &wrong, &t), DP_EVALUE, "a step's mode sets 0x4");

@@ -115,7 +115,7 @@ END_TEST
 START_TEST(program_runs_programs_to_a_depth)
 {
     dp_program *p = chain("t::fresh", 2);
-    dp_program_info info;
+    dp_program_info info = {.size = sizeof(info)};
     dp_value out;
     dp_run r;
 
