@@ -2,34 +2,40 @@
 #include "base.h"
 #include <endian.h>
 
-static uint64_t rotate(uint64_t x, int n)
+static inline uint64_t rotate(uint64_t x, int n)
 {
     return x << n | x >> (64 - n);
 }
 
-static void rounds(dpi_siphash *h, int n)
+static inline void one_round(uint64_t v[4])
 {
-    uint64_t *v = h->v;
-
-    for (int i = 0; i < n; i++) {
-        v[0] += v[1];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[0] = rotate(v[0], 32);
-        v[2] += v[3];
-        v[3] = rotate(v[3], 16) ^ v[2];
-        v[0] += v[3];
-        v[3] = rotate(v[3], 21) ^ v[0];
-        v[2] += v[1];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[2] = rotate(v[2], 32);
-    }
+    v[0] += v[1];
+    v[1] = rotate(v[1], 13) ^ v[0];
+    v[0] = rotate(v[0], 32);
+    v[2] += v[3];
+    v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] += v[3];
+    v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[1] = rotate(v[1], 17) ^ v[2];
+    v[2] = rotate(v[2], 32);
 }
 
-static void add_word(dpi_siphash *h, uint64_t word)
+/* The state is copied so that it stays in registers. */
+static inline void add_word(dpi_siphash *h, uint64_t word)
 {
-    h->v[3] ^= word;
-    rounds(h, 2);
-    h->v[0] ^= word;
+    uint64_t v[4] = {h->v[0], h->v[1], h->v[2], h->v[3] ^ word};
+
+    one_round(v);
+    one_round(v);
+    v[0] ^= word;
+    memcpy(h->v, v, sizeof(v));
+}
+
+static void four_rounds(dpi_siphash *h)
+{
+    for (int i = 0; i < 4; i++)
+        one_round(h->v);
 }
 
 void dpi_siphash_begin(dpi_siphash *h, uint64_t key0, uint64_t key1)
@@ -42,20 +48,17 @@ void dpi_siphash_add(dpi_siphash *h, const void *p, size_t n)
 {
     const uint8_t *bytes = p;
 
-    while (n > 0) {
+    for (size_t taken; n > 0; bytes += taken, n -= taken, h->n += taken) {
         uint64_t word;
         bool whole = (h->n & 7) == 0 && n >= sizeof(word);
-        size_t taken = whole ? sizeof(word) : 1;
-        if (whole)
-            memcpy(&word, bytes, sizeof(word));
-        else
-            h->word |= (uint64_t)bytes[0] << 8 * (h->n & 7);
-        h->n += taken;
-        bytes += taken;
-        n -= taken;
+        taken = whole ? sizeof(word) : 1;
         if (whole) {
+            memcpy(&word, bytes, sizeof(word));
             add_word(h, le64toh(word));
-        } else if ((h->n & 7) == 0) {
+            continue;
+        }
+        h->word |= (uint64_t)bytes[0] << 8 * (h->n & 7);
+        if ((h->n & 7) == 7) {
             add_word(h, h->word);
             h->word = 0;
         }
@@ -66,9 +69,9 @@ void dpi_siphash_end(dpi_siphash *h, uint64_t out[2])
 {
     add_word(h, h->word | (uint64_t)h->n << 56);
     h->v[2] ^= 0xee;
-    rounds(h, 4);
+    four_rounds(h);
     out[0] = h->v[0] ^ h->v[1] ^ h->v[2] ^ h->v[3];
     h->v[1] ^= 0xdd;
-    rounds(h, 4);
+    four_rounds(h);
     out[1] = h->v[0] ^ h->v[1] ^ h->v[2] ^ h->v[3];
 }

@@ -16,6 +16,7 @@ typedef struct digest {
 typedef struct hashing {
     const dp_program *p;
     digest *values, *constants; /* [p->n_values], [p->n_constants] */
+    digest *ops;                /* [p->n_ops] of the schemas */
     bool *known;                /* [p->n_constants] */
     dpi_siphash steps;          /* of the steps in order */
     digest pure;                /* sum over the pure steps: one that nothing uses counts, too */
@@ -24,7 +25,16 @@ typedef struct hashing {
 } hashing;
 
 /* First word of what is hashed, so that different things never begin alike. */
-enum { OF_INPUT = 1, OF_RETURN, OF_CONSTANT, OF_NAME, OF_PURE, OF_STEP, OF_OUTPUTS, OF_NOTHING };
+enum {
+    OF_INPUT = 1,
+    OF_RETURN,
+    OF_CONSTANT,
+    OF_NAME,
+    OF_PURE,
+    OF_OPERATOR,
+    OF_OUTPUTS,
+    OF_NOTHING
+};
 
 static void begin(dpi_siphash *h)
 {
@@ -34,8 +44,9 @@ static void begin(dpi_siphash *h)
 
 static void add_int(dpi_siphash *h, uint64_t n)
 {
-    n = htole64(n);
-    dpi_siphash_add(h, &n, sizeof(n));
+    uint64_t bytes = htole64(n);
+
+    dpi_siphash_add(h, &bytes, sizeof(bytes));
 }
 
 static void add_text(dpi_siphash *h, const char *s)
@@ -176,9 +187,7 @@ static digest arg_digest(hashing *c, uint32_t step, uint32_t i)
 
 static void add_mode(dpi_siphash *h, const dp_step_mode *m)
 {
-    add_int(h, m != NULL ? m->sets : 0);
-    if (m == NULL)
-        return;
+    add_int(h, m->sets);
     add_int(h, m->mode.no_grad);
     add_int(h, m->mode.no_cast_cache);
     add_int(h, m->mode.cast_backends);
@@ -196,15 +205,16 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Add the arguments of a step; those with names in the order of the names. */
-static void add_args(hashing *c, dpi_siphash *h, uint32_t step, const dp_step_info *s)
+static void add_args(hashing *c, dpi_siphash *h, uint32_t step)
 {
+    const dpi_step *s = &c->p->steps[step];
+    const char *const *names = s->kind == DPI_STEP_BIND ? c->p->binds[s->operand].kwargs : NULL;
     kwarg kwargs[DP_LIMIT_ARGUMENTS];
     uint32_t n = 0;
 
-    add_int(h, s->n_args);
     for (uint32_t i = 0; i < s->n_args; i++)
-        if (s->kwargs != NULL && s->kwargs[i] != NULL && n < DP_LIMIT_ARGUMENTS)
-            kwargs[n++] = (kwarg){s->kwargs[i], i};
+        if (names != NULL && names[i] != NULL && n < DP_LIMIT_ARGUMENTS)
+            kwargs[n++] = (kwarg){names[i], i};
         else
             add_digest(h, arg_digest(c, step, i));
     if (n > 1)
@@ -215,19 +225,38 @@ static void add_args(hashing *c, dpi_siphash *h, uint32_t step, const dp_step_in
     }
 }
 
-static void add_step(hashing *c, dpi_siphash *h, uint32_t i)
+/* Add the operator of a CALL step with its schema, or the name of what another step does. */
+static void add_name(hashing *c, dpi_siphash *h, uint32_t i)
 {
     const dpi_step *step = &c->p->steps[i];
     dp_step_info s = {.size = sizeof(s)};
 
+    if (step->kind == DP_STEP_CALL) {
+        add_digest(h, c->ops[step->operand]);
+        return;
+    }
     dp_program_step(c->p, i, &s);
-    add_int(h, step->kind);
-    add_text(h, step->kind == DP_STEP_CALL ? c->p->ops[step->operand].schema->text : s.name);
+    add_text(h, s.name);
     add_int(h, (uint64_t)s.index);
-    add_digest(h, ref_digest(c, step->when));
-    add_args(c, h, i, &s);
     if (s.program != NULL)
         add_digest(h, (digest){{s.program->hash[0], s.program->hash[1]}});
+}
+
+static void add_step(hashing *c, dpi_siphash *h, uint32_t i)
+{
+    const dpi_step *s = &c->p->steps[i];
+    bool when = s->when != DPI_REF_NONE;
+
+    _Static_assert(DP_LIMIT_PROGRAM_VALUES <= 1 << 20, "n_rets has the bits 12 to 32");
+    add_int(h, s->kind | (uint64_t)s->names_written << 8 | (uint64_t)when << 9 |
+                   (uint64_t)(s->mode > 0) << 10 | (uint64_t)s->n_rets << 12 |
+                   (uint64_t)s->n_args << 33);
+    add_name(c, h, i);
+    if (when)
+        add_digest(h, ref_digest(c, s->when));
+    if (s->mode > 0)
+        add_mode(h, &c->p->modes[s->mode - 1]);
+    add_args(c, h, i);
 }
 
 /* Does the step only compute from its arguments, so that it may stand anywhere before its use? */
@@ -252,11 +281,7 @@ static void hash_step(hashing *c, uint32_t i)
         c->pure.word[1] += d.word[1];
         return;
     }
-    add_int(&c->steps, OF_STEP);
     add_step(c, &c->steps, i);
-    add_mode(&c->steps, step->mode > 0 ? &c->p->modes[step->mode - 1] : NULL);
-    add_int(&c->steps, step->n_rets);
-    add_int(&c->steps, step->names_written);
     for (uint32_t k = 0; k < step->n_rets; k++)
         c->values[step->ret + k] = (digest){{OF_RETURN, c->n_made++}};
 }
@@ -264,12 +289,19 @@ static void hash_step(hashing *c, uint32_t i)
 static void hash_program(hashing *c)
 {
     const dp_program *p = c->p;
+    dpi_siphash h;
 
     begin(&c->steps);
     for (uint32_t i = 0; i < p->n_inputs; i++) {
         const dp_schema *type = p->types[p->inputs[i].type].schema;
         add_text(&c->steps, type != NULL ? type->text : "");
         c->values[i] = (digest){{OF_INPUT, i}};
+    }
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        begin(&h);
+        add_int(&h, OF_OPERATOR);
+        add_text(&h, p->ops[i].schema->text);
+        c->ops[i] = end(&h);
     }
     for (uint32_t i = 0; i < p->n_steps; i++)
         hash_step(c, i);
@@ -286,8 +318,9 @@ int dpi_program_hash(dp_builder *b)
     hashing c = {.p = p,
                  .values = dp_malloc_n((size_t)p->n_values + 1, sizeof(digest)),
                  .constants = dp_malloc_n((size_t)p->n_constants + 1, sizeof(digest)),
+                 .ops = dp_malloc_n((size_t)p->n_ops + 1, sizeof(digest)),
                  .known = dp_calloc((size_t)p->n_constants + 1, sizeof(bool))};
-    bool made = c.values != NULL && c.constants != NULL && c.known != NULL;
+    bool made = c.values != NULL && c.constants != NULL && c.ops != NULL && c.known != NULL;
 
     if (made) {
         hash_program(&c);
@@ -295,6 +328,7 @@ int dpi_program_hash(dp_builder *b)
     }
     dp_free(c.values);
     dp_free(c.constants);
+    dp_free(c.ops);
     dp_free(c.known);
     return made ? 0 : dpi_no_memory(&b->ctx->error, "a program");
 }
