@@ -174,6 +174,8 @@ static int read_flags(const compiler *c, dpi_formula *f, const char **text)
             if (i < 0)
                 return fail_flag(c, "it clones no argument", at + 6, n - 6);
             f->clone |= (uint64_t)1 << i;
+        } else if (n == 7 && strncmp(at, "through", 7) == 0) {
+            f->through = true;
         } else if (n > 0) {
             return fail_flag(c, "no flag is called", at, n);
         }

@@ -39,6 +39,7 @@ typedef struct dpi_formula {
     uint64_t missing;        /* bit i: the gradient of argument i is not implemented */
     uint64_t differentiable; /* bit r: return r gets history */
     uint64_t clone;          /* bit i: argument i is cloned before the operator overwrites it */
+    bool through;            /* the calls that the operator's kernel makes are recorded instead */
 } dpi_formula;
 
 /* Get the compiled formula of entry `e`: *out, valid until the call ends; NULL: there is none.

@@ -395,10 +395,12 @@ static int run_below(dp_call *call, bool guard)
 
 static int run_recorded(record *r)
 {
-    int rc = check_written(r);
+    int rc = dpi_formula_of(r->call->ctx, r->e, &r->formula);
 
+    if (rc == 0 && r->formula != NULL && r->formula->through)
+        return run_below(r->call, false);
     if (rc == 0)
-        rc = dpi_formula_of(r->call->ctx, r->e, &r->formula);
+        rc = check_written(r);
     if (rc == 0)
         rc = save_arguments(r);
     if (rc == 0)

@@ -10,7 +10,7 @@ from ops import Op, forms
 from tables import Listed, check, check_once, entries, is_a, load
 
 WORDS = ("zero", "non_differentiable", "not_implemented")
-LISTS = ("not_differentiable", "not_implemented")
+LISTS = ("not_differentiable", "not_implemented", "through")
 
 
 def is_tensors(type_):
@@ -204,6 +204,8 @@ def listed(entry, kind, ops, groups):
             if kind == "not_implemented":
                 tensors = [a.name for a in op.args if is_tensors(a.type)]
                 found.append(Formula(form, at, "", [f"out {a} 'not implemented'" for a in tensors]))
+            elif kind == "through":
+                found.append(Formula(form, at, "through", []))
             else:
                 found.append(Formula(form, at, "differentiable=" + "0" * len(op.returns), []))
     return found
@@ -215,7 +217,7 @@ def derivatives(path, ops, *more):
     operators = Operators(ops, defined)
     for entry in (e for p in (path, *more) for e in entries(load(p, Listed, "entries"), (p, 1), "")):
         kind = next((k for k in ("define", "helper", "name", *LISTS) if k in entry), None)
-        check(kind, entry.where, "neither name, define, helper, not_differentiable nor not_implemented")
+        check(kind, entry.where, f"neither name, define, helper, {', '.join(LISTS[:-1])} nor {LISTS[-1]}")
         if kind == "helper":
             read_helper(entry, operators)
             continue

@@ -2,6 +2,7 @@
  * (aten/src/ATen/native/ForeachOpsKernels.cpp). */
 #include "composite.h"
 #include "follow.h"
+#include "variants.h"
 
 /* Return the length of the list from which argument `i` of the target takes its elements; -1: the
  * argument is not taken from a list. */
@@ -54,13 +55,18 @@ static void arguments(const dp_call *call, const follow_row *row, size_t k, dp_v
 static int each(dp_call *call, const follow_row *row, const dp_op *op, size_t k, dp_value *args,
                 dp_tensor **made)
 {
-    bool copy = row->n_results > 0 && row->results[0].what == FOLLOW_COPY;
+    bool copies = row->n_results > 0 && row->results[0].what == FOLLOW_COPY;
     dp_value ret = dp_none();
+    dp_tensor *copy = NULL;
 
     arguments(call, row, k, args);
-    int rc = dp_call_boxed(call->ctx, op, args, row->n_args, &ret, 1);
-    if (rc == 0 && copy) {
-        rc = dp_invoke(call->ctx, "aten::copy_", "TTb>", args[0].u.t, ret.u.t, (int)false);
+    dp_tensor *self = args[0].u.t;
+    int rc = copies ? spare_self(call->ctx, args, row->n_args, &copy) : 0;
+    if (rc == 0)
+        rc = dp_call_boxed(call->ctx, op, args, row->n_args, &ret, 1);
+    dp_tensor_unref(copy);
+    if (rc == 0 && copies) {
+        rc = dp_invoke(call->ctx, "aten::copy_", "TTb>", self, ret.u.t, (int)false);
         dp_values_release(&ret, 1);
     }
     if (rc == 0 && call->n_rets > 0)

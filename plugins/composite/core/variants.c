@@ -150,17 +150,16 @@ int variant_out_of(dp_call *call, const char *target, int dtype)
     return rc;
 }
 
-/* Copy the first argument in *args if a gradient may need what it was: `target` saves it, and it is
- * written afterwards. */
-static int spare_self(dp_call *call, dp_value *args, dp_tensor **copy)
+int spare_self(dp_ctx *ctx, dp_value *args, uint32_t n, dp_tensor **copy)
 {
     bool needed = false;
 
-    for (uint32_t i = 0; i < call->n_args; i++)
+    *copy = NULL;
+    for (uint32_t i = 0; i < n; i++)
         needed |= args[i].tag == DP_TAG_TENSOR && dp_tensor_requires_grad(args[i].u.t);
     if (!needed)
         return 0;
-    int rc = DP_INVOKE(call->ctx, "aten::clone", (T), (T), args[0].u.t, copy);
+    int rc = DP_INVOKE(ctx, "aten::clone", (T), (T), args[0].u.t, copy);
     if (rc == 0)
         args[0] = dp_tensor_value(*copy);
     return rc;
@@ -169,13 +168,13 @@ static int spare_self(dp_call *call, dp_value *args, dp_tensor **copy)
 int variant_in_place_of(dp_call *call, const char *target, int dtype)
 {
     const dp_op *op = find(call, target);
-    dp_tensor *self = call->args[0].u.t, *copy = NULL;
+    dp_tensor *self = call->args[0].u.t, *copy;
     dp_value args[ARGS_MAX], made = dp_none();
 
     if (op == NULL)
         return DP_ENOTFOUND;
     dp_copy_n(args, call->args, call->n_args, sizeof(dp_value));
-    int rc = spare_self(call, args, &copy);
+    int rc = spare_self(call->ctx, args, call->n_args, &copy);
     if (rc == 0)
         rc = dp_call_boxed(call->ctx, op, args, call->n_args, &made, 1);
     dp_tensor_unref(copy);

@@ -24,6 +24,9 @@ enum { VARIANT_CAST, VARIANT_EXACT };
 int variant_out_of(dp_call *call, const char *target, int dtype);
 /* Call `target` for an in-place operator and copy its return to the first argument of the call. */
 int variant_in_place_of(dp_call *call, const char *target, int dtype);
+/* Replace the first of the n arguments by a copy if a gradient may need what it was: an operator is
+ * called with `args`, and its result is written to that argument.  *copy: owned, or NULL. */
+int spare_self(dp_ctx *ctx, dp_value *args, uint32_t n, dp_tensor **copy);
 /* Call `target`, of which the call's operator is an alias. */
 int variant_alias(dp_call *call, const char *target);
 

@@ -63,6 +63,25 @@ def test_a_view_of_a_written_base_knows_of_it(f):
     equal((f.data(other), f.grad(x)), ([4, 0], [0, 8]))
 
 
+def test_operators_over_lists_record_a_call_for_each_element(f):
+    x, y = f.leaf([1, 2]), f.leaf([3])
+    lists = [[{"tensor": x}, {"tensor": y}], [{"tensor": y}, {"tensor": y}]]
+    a, b = (t["tensor"] for t in f.d.call("op.call", op="aten::_foreach_mul.List", args=lists)["outputs"][0])
+    f.d.call("op.call", op="aten::_foreach_maximum_.List", args=[[{"tensor": a}, {"tensor": b}], [{"tensor": y}] * 2])
+    equal((f.data(a), f.data(b)), ([3, 6], [9]))
+    f.backward(f.op("sum", a))
+    equal((f.grad(x), f.grad(y)), ([1.5, 3], [3]))
+    raises(lambda: f.d.call("op.call", op="aten::_foreach_zero_", args=[[{"tensor": x}]]), "RuntimeError", "leaf Variable")
+
+
+def test_an_operator_without_a_formula_fails_in_backward(f):
+    x = f.leaf([1, 2])
+    y = f.op("floor_divide", x, x)
+    equal(f.d.call("tensor.describe", tensor=y)["requires_grad"], True)
+    raises(lambda: f.backward(f.op("sum", y)), "NotImplementedError", "the derivative for 'aten::floor_divide' is not implemented")
+    equal(f.grad(x), None)
+
+
 def test_nothing_is_left_of_a_session(f):
     before = f.d.call("server.status")["tensors"]
     with f.daemon.connect() as d:

@@ -134,10 +134,11 @@ def test_functions_and_helpers():
 
 
 def test_overloads_without_formulas():
-    found, _ = made("- not_differentiable: [ones_like, sgn]\n- not_implemented: [igamma]\n")
+    found, _ = made("- not_differentiable: [ones_like, sgn]\n- not_implemented: [igamma]\n- through: [sinc]\n")
     equal(found, {"ones_like": ("differentiable=0", []), "sgn": ("differentiable=0", []), "sgn_": ("differentiable=0", []),
                   "igamma": ("", ["out self 'not implemented'", "out other 'not implemented'"]),
-                  "igamma_": ("", ["out self 'not implemented'", "out other 'not implemented'"])})
+                  "igamma_": ("", ["out self 'not implemented'", "out other 'not implemented'"]),
+                  "sinc": ("through", []), "sinc_": ("through", [])})
 
 
 def test_records():

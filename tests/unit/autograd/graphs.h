@@ -334,6 +334,7 @@ static const dp_item t_defs[] = {
     REC_DEF("cancel(Tensor self) -> Tensor"),
     REC_DEF("count(Tensor self) -> Tensor"),
     REC_DEF("wrong(Tensor self) -> Tensor"),
+    REC_DEF("cube(Tensor self) -> Tensor"),
 };
 static inline int square_kernel(dp_call *call)
 {
@@ -343,6 +344,20 @@ static inline int square_kernel(dp_call *call)
     twice.args = args;
     return mul_kernel(&twice);
 }
+/* Its own calls are recorded instead of it. */
+static inline int cube_kernel(dp_call *call)
+{
+    dp_tensor *square, *cube;
+    dp_value args[2] = {call->args[0], {0}};
+    int rc = dpi_call_one(call->ctx, "t::square", args, 1, &square);
+
+    if (rc < 0)
+        return rc;
+    args[1] = dp_tensor_value(square);
+    rc = dpi_call_one(call->ctx, "aten::mul.Tensor", args, 2, &cube);
+    dp_tensor_unref(square);
+    return give(call, rc, cube);
+}
 static const dp_item t_kernels[] = {
     REC_IMPL("square", square_kernel), REC_IMPL("plain", clone_kernel),
     REC_IMPL("half", half_kernel),     REC_IMPL("unhalf", unhalf_kernel),
@@ -351,6 +366,7 @@ static const dp_item t_kernels[] = {
     REC_IMPL("through", clone_kernel), REC_IMPL("stops", clone_kernel),
     REC_IMPL("cancel", cancel_kernel), REC_IMPL("count", count_kernel),
     REC_IMPL("wrong", clone_kernel),   REC_IMPL("product_only", both_kernel),
+    REC_IMPL("cube", cube_kernel),
 };
 
 /* -- formulas -- */
@@ -394,6 +410,7 @@ static const dp_item t_formulas[] = {
                     "e = when need.other: t::count(grad1)\n"
                     "out self c\nout other e\n"),
     FORMULA_FLAGS("product_only", "differentiable=10", PRODUCT),
+    FORMULA_FLAGS("cube", "through", ""),
     FORMULA("through", "in grad Tensor\na = t::count(grad)\nout self a\n"),
     FORMULA("stops", "in grad Tensor\na = t::cancel(grad)\nout self a\n"),
 };

@@ -217,6 +217,21 @@ static int record_lists_and_clones(void)
     return rc;
 }
 
+START_TEST(calls_of_a_kernel_are_recorded_instead)
+{
+    dp_tensor *x = leaf(FLOATS(2)), *plain = floats(FLOATS(3)), *y = call1("t::cube", x);
+
+    ck_assert_str_eq(dp_tensor_grad_fn(y), "aten::mul.Tensor");
+    ck_assert_uint_eq(dp_grad_nodes(), 2);
+    backward(y);
+    has_grad(x, FLOATS(12));
+    dp_tensor *z = call1("t::cube", plain);
+    is_floats(z, FLOATS(27));
+    ck_assert(!dp_tensor_requires_grad(z));
+    DROP(x, y, z, plain);
+}
+END_TEST
+
 START_TEST(no_allocation_leaks)
 {
     ck_assert_uint_gt(each_allocation(record_lists_and_clones), 20);
@@ -237,5 +252,6 @@ UNIT_SUITE(autograd_record)
     tcase_add_test(tc, some_returns_are_not_differentiable);
     tcase_add_test(tc, each_item_of_a_list_is_a_return);
     tcase_add_test(tc, each_tensor_of_a_list_has_an_edge);
+    tcase_add_test(tc, calls_of_a_kernel_are_recorded_instead);
     tcase_add_test(tc, no_allocation_leaks);
 }
