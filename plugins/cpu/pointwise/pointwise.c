@@ -140,6 +140,8 @@ static int find_common(dp_ctx *ctx, pw_call *c)
 
 static bool is_number(const dp_value *v, double value)
 {
+    if (v->tag == DP_TAG_COMPLEX)
+        return v->u.doubles[0] == value && v->u.doubles[1] == 0;
     return (v->tag == DP_TAG_INT || v->tag == DP_TAG_DOUBLE) && as_double(*v) == value;
 }
 

@@ -344,5 +344,16 @@ def test_layouts_and_refusals_are_those_of_pytorch(f):
     equal(answer(d, "sum.dim_IntList", zeros, [0, -2]), "RuntimeError", "duplicates")
 
 
+def test_powers_that_are_no_computation(f):
+    d = f[1]
+    z = {"data": [[0, 0], [1, 1], ["inf", 0], ["nan", 2]], "dtype": "complex128"}
+    ones = [[1, 0]] * 4
+    for exponent in 0, 0.0, {"complex": [0, 0]}:
+        equal(d.op("aten::pow.Tensor_Scalar", z, exponent, returns="data")["data"], ones, f"to the power of {exponent}")
+    equal(d.op("aten::pow.Scalar", 1, z, returns="data")["data"], ones, "1 to any power")
+    equal(d.op("aten::pow.Tensor_Scalar", z, 1, returns="data")["data"], [[0, 0], [1, 1], ["inf", 0], ["nan", 2]])
+    equal(d.op("aten::pow.Tensor_Scalar", z, -1, returns="data")["data"][1], [0.5, -0.5])
+
+
 if __name__ == "__main__":
     main(setup, teardown)
