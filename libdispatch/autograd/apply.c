@@ -374,6 +374,17 @@ static int fail_missing(dp_ctx *ctx, const dpi_node *n)
                         n->op->name);
 }
 
+/* Say whose formula failed before the message of the error. */
+static int fail_inside(dp_ctx *ctx, const dpi_node *n)
+{
+    dp_error inner = ctx->error;
+
+    dp_error_set(&ctx->error, inner.code, "the derivative of %s: %s", n->op->name, inner.message);
+    memcpy(ctx->error.op, inner.op, sizeof(inner.op));
+    memcpy(ctx->error.key, inner.key, sizeof(inner.key));
+    return inner.code;
+}
+
 static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
 {
     const dpi_formula *f = n->formula;
@@ -393,7 +404,7 @@ static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_
     int rc = read_inputs(ctx, n, grads, out, inputs);
     dp_run run = {.size = sizeof(run), .inputs = inputs, .outputs = outputs, .unwanted = unwanted};
     if (rc == 0)
-        rc = dpi_program_run_formula(ctx, f->program, &run);
+        rc = dpi_program_run_formula(ctx, f->program, &run) < 0 ? fail_inside(ctx, n) : 0;
     if (rc == 0)
         give_outputs(n, outputs, out);
     release_inputs(f, inputs);

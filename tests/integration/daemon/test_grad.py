@@ -82,6 +82,16 @@ def test_an_operator_without_a_formula_fails_in_backward(f):
     equal(f.grad(x), None)
 
 
+def test_sparse_gradients_are_refused_in_backward(f):
+    x, indices = f.leaf([[1, 2], [3, 4]]), [{"data": [[0, 1]], "dtype": "int64"}]
+    flat = {"data": [1, 0], "dtype": "int64"}
+    for op, args, kwargs in (("gather", [0, *indices], {"sparse_grad": True}), ("embedding", [flat, -1, False, True], {}),
+                             ("embedding_bag", [flat, {"data": [0], "dtype": "int64"}, False, 0, True], {})):
+        y = f.d.call("op.call", op="aten::" + op, args=[{"tensor": x}, *args], kwargs=kwargs)["outputs"][0]["tensor"]
+        raises(lambda: f.backward(f.op("sum", y)), "NotImplementedError", "the derivative of aten::" + ("_" if "bag" in op else "") + op, "sparse")
+    equal(f.grad(x), None)
+
+
 def test_nothing_is_left_of_a_session(f):
     before = f.d.call("server.status")["tensors"]
     with f.daemon.connect() as d:
