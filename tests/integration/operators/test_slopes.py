@@ -105,4 +105,12 @@ def test_gradients_are_slopes(daemon):
             slopes.check(slopes.second)
 
 
+def test_the_gradient_of_a_determinant_has_slopes_where_it_is_zero(daemon):
+    singular = {"data": [1, 2, 3, 2, 4, 6, 1, 0, 1, 2, 1, 0, 1, 3, 1, 0, 1, 2], "shape": [2, 3, 3], "dtype": "float64"}
+    with daemon.connect() as d:
+        for a in singular, {"data": [1, 2, 2, 4], "shape": [2, 2], "dtype": "float64"}:
+            slopes = Slopes(d, "linalg_det", [a])
+            slopes.check(slopes.second)
+
+
 main(TestDaemon, lambda daemon: daemon.__exit__(None, None, None))
