@@ -172,7 +172,7 @@ static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *
     if (rc == 0)
         rc = dpi_call_one(ctx, "aten::clone", (dp_value[]){dp_tensor_value(window), {0}}, 2,
                           &grads[n->inner_ret]);
-    dpi_applied sub = {out->grads + 1, wanted, out->create_graph};
+    dpi_applied sub = {out->grads + 1, wanted, out->create_graph, n};
     if (rc == 0)
         rc = dpi_node_apply(ctx, inner, grads, &sub);
     dp_tensor_unref(grads[n->inner_ret]);
@@ -241,25 +241,46 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
     return rc;
 }
 
-/* Read the saved input `input` of the formula: *out; tensors in it are owned by the caller. */
-static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_value *out)
+/* Read return `ret`, which was saved as input `input`: *t.  A view that the operator wrote has the
+ * history of its base. */
+static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret,
+                         const dpi_applied *out, dp_tensor **t)
+{
+    bool create = out->create_graph && (n->formula->differentiable >> ret & 1);
+    dpi_edge edge = {n, ret, false};
+    dpi_node *view = NULL;
+    int rc = 0;
+
+    if (create && out->slices != NULL && out->slices->inner_ret == ret) {
+        rc = dpi_view_of_slices(ctx, out->slices, &view);
+        edge = (dpi_edge){view, 0, false};
+    }
+    if (rc == 0)
+        rc = unpack(ctx, n, input, &n->slots[input].tensor, create ? &edge : NULL, create, t);
+    dpi_node_unref(view);
+    return rc;
+}
+
+/* Read the saved input `input` of the formula: *value; tensors in it are owned by the caller. */
+static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_applied *out,
+                     dp_value *value)
 {
     const dpi_source *from = &n->formula->inputs[input];
     const dpi_slot *s = &n->slots[from->slot];
     bool arg = from->kind == DPI_FROM_ARG;
     const dpi_edge *edges = arg ? &n->edges[n->arg_edges[from->index]] : NULL;
-    const dpi_edge self = {n, from->index, false};
+    bool create = out->create_graph;
     int rc = 0;
 
     if (s->kind == DPI_SLOT_VALUE) {
-        *out = s->value;
+        *value = s->value;
         return 0;
     }
     if (s->kind == DPI_SLOT_TENSOR) {
         dp_tensor *t = NULL;
-        bool tracked = arg || (n->formula->differentiable >> from->index & 1);
-        rc = unpack(ctx, n, input, &s->tensor, arg ? edges : tracked ? &self : NULL, create, &t);
-        *out = t != NULL ? dp_tensor_value(t) : (dp_value){0};
+        rc = arg ? unpack(ctx, n, input, &s->tensor, edges, create, &t)
+                 : unpack_return(ctx, n, input, from->index, out, &t);
+        *value = t != NULL ? dp_tensor_value(t) : (dp_value){0};
         return rc;
     }
     if (s->kind != DPI_SLOT_TENSORS)
@@ -268,7 +289,7 @@ static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, bool create, dp_v
     if (list == NULL)
         return dpi_no_memory(&ctx->error, "saved tensors");
     dp_zero_n(list, s->n, sizeof(*list));
-    *out = dp_tensors(list, s->n);
+    *value = dp_tensors(list, s->n);
     for (uint32_t i = 0; i < s->n && rc == 0; i++)
         rc = unpack(ctx, n, input, &s->list[i], arg ? &edges[i] : NULL, create, &list[i]);
     return rc;
@@ -336,7 +357,7 @@ static int read_inputs(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, const 
         else if (from->kind == DPI_FROM_CREATE)
             inputs[i] = dp_bool(out->create_graph);
         else
-            rc = read_slot(ctx, n, i, out->create_graph, &inputs[i]);
+            rc = read_slot(ctx, n, i, out, &inputs[i]);
     }
     return rc;
 }

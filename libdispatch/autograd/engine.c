@@ -329,7 +329,7 @@ static int run_node(engine *g, uint32_t t)
     char *at = ctx->arena.at;
     bool *wanted = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(bool)), any = false;
     dpi_applied out = {dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(dp_tensor *)), wanted,
-                       g->create};
+                       g->create, NULL};
 
     if (g->o->n_inputs > 0)
         capture(g, t);

@@ -152,6 +152,20 @@ static int fail_flag(const compiler *c, const char *what, const char *at, size_t
     return fail(c, what, name);
 }
 
+static bool read_switch(dpi_formula *f, const char *word, size_t n)
+{
+    const struct {
+        const char *name;
+        bool *on;
+    } switches[] = {
+        {"detaches", &f->detaches}, {"reshapes", &f->reshapes}, {"through", &f->through}};
+
+    for (size_t i = 0; i < DPI_COUNT(switches); i++)
+        if (strlen(switches[i].name) == n && memcmp(switches[i].name, word, n) == 0)
+            return *switches[i].on = true;
+    return false;
+}
+
 /* The line "flags differentiable=101 clone=self" that every formula begins with. */
 static int read_flags(const compiler *c, dpi_formula *f, const char **text)
 {
@@ -174,9 +188,7 @@ static int read_flags(const compiler *c, dpi_formula *f, const char **text)
             if (i < 0)
                 return fail_flag(c, "it clones no argument", at + 6, n - 6);
             f->clone |= (uint64_t)1 << i;
-        } else if (n == 7 && strncmp(at, "through", 7) == 0) {
-            f->through = true;
-        } else if (n > 0) {
+        } else if (n > 0 && !read_switch(f, at, n)) {
             return fail_flag(c, "no flag is called", at, n);
         }
         at += n;

@@ -39,6 +39,8 @@ typedef struct dpi_formula {
     uint64_t missing;        /* bit i: the gradient of argument i is not implemented */
     uint64_t differentiable; /* bit r: return r gets history */
     uint64_t clone;          /* bit i: argument i is cloned before the operator overwrites it */
+    bool reshapes;           /* what the operator writes gets another geometry, its elements stay */
+    bool detaches;           /* what the operator writes is a leaf without a gradient afterwards */
     bool through;            /* the calls that the operator's kernel makes are recorded instead */
 } dpi_formula;
 

@@ -312,6 +312,22 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
     return 0;
 }
 
+void dpi_history_clear(dp_tensor *t)
+{
+    uintptr_t w = word_lock(t);
+    dpi_meta *m = meta_of(w);
+    dpi_node *previous = m != NULL ? m->node : POINTER(w);
+
+    if (m != NULL) {
+        m->node = NULL;
+        m->requires_grad = false;
+    } else {
+        w = 0;
+    }
+    word_unlock(t, w);
+    dpi_node_unref(previous);
+}
+
 dpi_edge dpi_edge_recorded(const dp_tensor *t)
 {
     dpi_edge e = {0};

@@ -144,6 +144,8 @@ bool dpi_is_grad_leaf(const dp_tensor *t);
 /* Make return `nr` of `n` t's history.  The reference to `n` is taken, on failure too.
  * DP_ERESOURCE. */
 int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr);
+/* Make t a leaf that requires no gradient; one that it has stays. */
+void dpi_history_clear(dp_tensor *t);
 /* t's dpi_meta, made if t has none; NULL: no memory.  Valid as long as t. */
 dpi_meta *dpi_meta_make(dp_tensor *t);
 const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
@@ -217,6 +219,8 @@ int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
 /* Set the history of t, return `nr` of `n`, whose operator wrote t in place; `edge`: n's edge of
  * t.  If t is a view, its base gets a node of kind SLICES. */
 int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge);
+/* Make the node of a view that was written, of whose base `slices` is the node: *out, owned. */
+int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out);
 /* Check that operator `op` may write t in place while it is recorded.  DP_ERUNTIME: it may not. */
 int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t);
 
@@ -226,6 +230,7 @@ typedef struct dpi_applied {
     dp_tensor **grads;  /* [n_edges] out: owned; NULL: undefined */
     const bool *wanted; /* [n_edges] */
     bool create_graph;
+    dpi_node *slices; /* the node whose `inner` runs; NULL: a node of the graph itself runs */
 } dpi_applied;
 /* Compute the gradients of n's wanted edges from `grads` of its returns, which are borrowed. */
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);

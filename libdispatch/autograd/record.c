@@ -323,6 +323,8 @@ static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr
 
     if (*t == NULL || !dpi_differentiable((*t)->dtype))
         return 0;
+    if (alias >= 0 && node->formula != NULL && node->formula->reshapes)
+        return dpi_history_set(ctx, *t, node, nr); /* a base keeps what it has */
     if (alias >= 0)
         return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
     int rc = own_return(ctx, r->call, t);
@@ -393,12 +395,29 @@ static int run_below(dp_call *call, bool guard)
     return rc;
 }
 
+/* Run an operator that takes the history of what it writes (detach_). */
+static int run_detaching(const record *r)
+{
+    dp_tensor *const *list;
+    int rc = run_below(r->call, true);
+
+    for (uint32_t i = 0; i < r->call->n_args && rc == 0; i++) {
+        uint32_t n = r->e->schema->written >> i & 1 ? tensors_of(&r->call->args[i], &list) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (list[k] != NULL)
+                dpi_history_clear(list[k]);
+    }
+    return rc;
+}
+
 static int run_recorded(record *r)
 {
     int rc = dpi_formula_of(r->call->ctx, r->e, &r->formula);
 
     if (rc == 0 && r->formula != NULL && r->formula->through)
         return run_below(r->call, false);
+    if (rc == 0 && r->formula != NULL && r->formula->detaches)
+        return run_detaching(r);
     if (rc == 0)
         rc = check_written(r);
     if (rc == 0)

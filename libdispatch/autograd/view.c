@@ -24,31 +24,26 @@ dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t)
     return c;
 }
 
-static void describe(dpi_node *n, const dp_tensor *t)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-
-    n->rets[0] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, 0, true};
-    dp_copy_n(n->dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
-}
-
-/* Make a node with one return, described by `ret`, and the geometries of a base and its view. */
+/* Make a node of kind STRIDED or SLICES with the geometries of a base and its view, which are owned;
+ * NULL: there was no memory for one.  The node's return is the view, or, of SLICES, the base. */
 static int window_node(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
-                       const dp_tensor *ret, const dp_tensor *base, const dp_tensor *view,
-                       dpi_node **out)
+                       dpi_geometry_copy *base, dpi_geometry_copy *view, dpi_node **out)
 {
-    int rc =
-        dpi_node_new(ctx, kind, op, n_edges, 1, 0, 0, (uint32_t)dpi_geometry_of(ret)->ndim, out);
+    const dpi_geometry_copy *g = kind == DPI_NODE_SLICES ? base : view;
+    int rc = base != NULL && view != NULL
+                 ? dpi_node_new(ctx, kind, op, n_edges, 1, 0, 0, (uint32_t)g->ndim, out)
+                 : dpi_no_memory(&ctx->error, "history of a view");
 
-    if (rc < 0)
+    if (rc < 0) {
+        dp_free(base);
+        dp_free(view);
         return rc;
-    describe(*out, ret);
-    (*out)->base = dpi_geometry_copy_new(base);
-    (*out)->view = dpi_geometry_copy_new(view);
-    if ((*out)->base != NULL && (*out)->view != NULL)
-        return 0;
-    dpi_node_unref(*out);
-    return dpi_no_memory(&ctx->error, "history of a view");
+    }
+    (*out)->rets[0] = (dpi_node_ret){g->dtype, g->device, g->ndim, 0, true};
+    dp_copy_n((*out)->dims, g->dims, (size_t)g->ndim, sizeof(int64_t));
+    (*out)->base = base;
+    (*out)->view = view;
+    return 0;
 }
 
 static void set_edge(dpi_node *n, uint32_t i, dpi_edge e)
@@ -70,7 +65,8 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
         return dpi_history_set(ctx, t, dpi_node_ref(n), nr);
     if (rc < 0)
         return rc;
-    rc = window_node(ctx, DPI_NODE_SLICES, n->op, n->n_edges + 1, t->root, t->root, t, &slices);
+    rc = window_node(ctx, DPI_NODE_SLICES, n->op, n->n_edges + 1, dpi_geometry_copy_new(t->root),
+                     dpi_geometry_copy_new(t), &slices);
     if (rc < 0) {
         dpi_edge_unref(of_base);
         return rc;
@@ -121,11 +117,32 @@ static int view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
     int rc = dpi_edge_of(ctx, t->root, &of_base);
     if (rc < 0 || of_base.to == NULL)
         return rc;
-    rc = window_node(ctx, DPI_NODE_STRIDED, NULL, 1, t, t->root, t, out);
+    rc = window_node(ctx, DPI_NODE_STRIDED, NULL, 1, dpi_geometry_copy_new(t->root),
+                     dpi_geometry_copy_new(t), out);
     if (rc == 0)
         set_edge(*out, 0, of_base);
     else
         dpi_edge_unref(of_base);
+    return rc;
+}
+
+static dpi_geometry_copy *copied(const dpi_geometry_copy *g)
+{
+    size_t bytes = dpi_geometry_copy_bytes(g->ndim);
+    dpi_geometry_copy *c = dp_malloc(bytes);
+
+    if (c != NULL)
+        memcpy(c, g, bytes);
+    return c;
+}
+
+int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out)
+{
+    int rc = window_node(ctx, DPI_NODE_STRIDED, NULL, 1, copied(slices->base), copied(slices->view),
+                         out);
+
+    if (rc == 0)
+        set_edge(*out, 0, (dpi_edge){dpi_node_ref(slices), 0, false});
     return rc;
 }
 

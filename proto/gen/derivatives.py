@@ -91,7 +91,7 @@ class Derivative:
         """Return a zero gradient of argument `name`.  An operator that has an in-place form returns a
         tensor like the one that this form writes."""
         low, in_place = self.lowering, self.forms.get("in_place")
-        if in_place and "inplace_view" not in in_place.tags and in_place.outs()[0].name == name:
+        if in_place and not reshapes(self.forms) and in_place.outs()[0].name == name:
             return low.call_op("zeros_like", [low.plain(low.gradient_of(self.differentiable.index(True)))], {})
         low.tested.add(("input", name))
         of = low.plain(low.argument(name))
@@ -102,7 +102,7 @@ class Derivative:
     def lower(self):
         op, entry, outs = self.op, self.entry, {}
         named = {a.name: a for a in op.args}
-        for field in (f for f in entry if f not in ("name", "differentiable", "once")):
+        for field in (f for f in entry if f not in ("name", "differentiable")):
             at, targets = entry.at(field), re.split(", *", str(field))
             for name in targets:
                 check(name in named, at, f"{self.label}: no argument '{name}'")
@@ -159,8 +159,8 @@ class Derivative:
             words.append("differentiable=" + "".join(str(int(d)) for d in self.differentiable))
         read = {i.name for i in self.inputs if i.rank[0] != METADATA}
         words += [f"clone={a.name}" for a in op.outs() if a.name in read]
-        if self.entry.get("once"):
-            words.append("once")
+        if reshapes(self.forms) and op is self.forms.get("in_place"):
+            words.append("reshapes")
         return " ".join(words)
 
     def formulas(self, ops):
@@ -170,6 +170,11 @@ class Derivative:
         if copy and "view_copy" in copy.tags and copy.signature[1] == self.op.signature[1]:
             found.append(copy)
         return [Formula(op, self.where, self.flags(op), self.lines) for op in found]
+
+
+def reshapes(group):
+    """Does the in-place form give a tensor the geometry of the view that the functional form returns?"""
+    return "functional" in group and any("(" in r and "!" not in r for r in group["functional"].returns)
 
 
 def is_composite(op):
@@ -206,6 +211,8 @@ def listed(entry, kind, ops, groups):
                 found.append(Formula(form, at, "", [f"out {a} 'not implemented'" for a in tensors]))
             elif kind == "through":
                 found.append(Formula(form, at, "through", []))
+            elif "detached" in op.tags and form.variant == "in_place":
+                found.append(Formula(form, at, "detaches", []))
             else:
                 found.append(Formula(form, at, "differentiable=" + "0" * len(op.returns), []))
     return found

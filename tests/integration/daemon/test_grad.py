@@ -92,6 +92,40 @@ def test_sparse_gradients_are_refused_in_backward(f):
     equal(f.grad(x), None)
 
 
+def test_geometry_changed_in_place_is_of_the_view_alone(f):
+    x = f.leaf([[1, 2, 3], [4, 5, 6]])
+    base = f.of(x, "mul.Scalar", 2)
+    view = f.of(base, "slice.Tensor", 1, 0, 2)
+    f.of(view, "t_")
+    f.op("square_", view)
+    f.backward(f.op("sum", base), retain_graph=True)
+    equal(f.grad(x), [[8, 16, 2], [32, 40, 2]])
+    f.d.call("grad.zero", tensors=[x])
+    f.backward(f.op("sum", f.of(view, "select.int", 0, 1)))
+    equal(f.grad(x), [[0, 16, 0], [0, 40, 0]])
+
+
+def test_detaching_in_place(f):
+    before, x = f.history(), f.leaf([1, 2])
+    y = f.of(x, "mul.Scalar", 2)
+    equal(f.history(), before + 1)
+    for t in y, x:
+        f.op("detach_", t)
+        equal(f.d.call("tensor.describe", tensor=t)["requires_grad"], False)
+    equal(f.history(), before)
+
+
+def test_results_written_through_a_view_are_differentiated_twice(f):
+    x = f.leaf([1, 2, 0])
+    base = f.op("clone", x)
+    f.op("square_", f.of(base, "slice.Tensor", 0, 0, 2))
+    f.op("reciprocal_", f.of(base, "slice.Tensor", 0, 0, 2))  # x ** -2, saved as its result
+    first = f.backward(f.op("sum", base), inputs=[{"tensor": x}], create_graph=True)["grads"][0]["tensor"]
+    equal(f.data(first), [-2, -0.25, 1])
+    f.backward(f.op("sum", first))
+    equal(f.grad(x), [6, 0.375, 0])
+
+
 def test_nothing_is_left_of_a_session(f):
     before = f.d.call("server.status")["tensors"]
     with f.daemon.connect() as d:

@@ -55,7 +55,7 @@ def test_an_overload_and_its_in_place_form():
 
 def test_other_forms_of_views():
     found, _ = made("- name: t(Tensor(a) self) -> Tensor(a)\n  self: grad.t()\n")
-    equal(sorted(found), ["t", "t_", "t_copy"])
+    equal({name: flags for name, (flags, _) in found.items()}, {"t": "", "t_": "reshapes", "t_copy": ""})
 
 
 def test_inputs():
@@ -134,8 +134,9 @@ def test_functions_and_helpers():
 
 
 def test_overloads_without_formulas():
-    found, _ = made("- not_differentiable: [ones_like, sgn]\n- not_implemented: [igamma]\n- through: [sinc]\n")
+    found, _ = made("- not_differentiable: [ones_like, sgn, detach]\n- not_implemented: [igamma]\n- through: [sinc]\n")
     equal(found, {"ones_like": ("differentiable=0", []), "sgn": ("differentiable=0", []), "sgn_": ("differentiable=0", []),
+                  "detach": ("differentiable=0", []), "detach_": ("detaches", []),
                   "igamma": ("", ["out self 'not implemented'", "out other 'not implemented'"]),
                   "igamma_": ("", ["out self 'not implemented'", "out other 'not implemented'"]),
                   "sinc": ("through", []), "sinc_": ("through", [])})

@@ -81,10 +81,10 @@ START_TEST(what_flags_say)
     dpi_formula_unref(f);
     f = formula_of("aten::mul_.Tensor");
     ck_assert_uint_eq(f->clone, 1);
-    ck_assert(!f->through);
+    ck_assert(!f->through && !f->reshapes && !f->detaches);
     dpi_formula_unref(f);
     f = formula_of("t::cube");
-    ck_assert(f->through);
+    ck_assert(f->through && !f->reshapes && !f->detaches);
     dpi_formula_unref(f);
 }
 END_TEST

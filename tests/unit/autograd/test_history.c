@@ -98,6 +98,22 @@ START_TEST(a_leaf_that_is_computed_is_none_any_more)
 }
 END_TEST
 
+START_TEST(history_can_be_taken)
+{
+    dp_tensor *x = leaf(FLOATS(1)), *y = call1("t::square", x), *grad = floats(FLOATS(2));
+
+    dpi_history_clear(y);
+    ck_assert(dp_tensor_is_leaf(y) && !dp_tensor_requires_grad(y));
+    ck_assert_uint_eq(dp_grad_nodes(), 0);
+    dpi_history_clear(y); /* there is none any more */
+    ck_assert_int_eq(dp_tensor_set_grad(ctx, x, grad), 0);
+    dpi_history_clear(x);
+    ck_assert(!dp_tensor_requires_grad(x));
+    has_grad(x, FLOATS(2));
+    DROP(x, y, grad);
+}
+END_TEST
+
 START_TEST(who_can_require_gradients)
 {
     dp_error err = DP_ERROR_INIT;
@@ -250,6 +266,7 @@ UNIT_SUITE(autograd_history)
     tcase_add_test(tc, a_return_past_15_needs_a_meta);
     tcase_add_test(tc, a_meta_takes_over_what_the_word_said);
     tcase_add_test(tc, a_leaf_that_is_computed_is_none_any_more);
+    tcase_add_test(tc, history_can_be_taken);
     tcase_add_test(tc, who_can_require_gradients);
     tcase_add_test(tc, a_word_is_read_while_it_changes);
     tcase_add_test(tc, a_long_chain_is_freed_without_recursion);

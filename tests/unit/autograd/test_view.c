@@ -81,6 +81,27 @@ START_TEST(elements_that_a_view_repeats_are_summed)
 }
 END_TEST
 
+START_TEST(the_history_of_a_view_by_that_of_its_base)
+{
+    dp_tensor *x = leaf(FLOATS(1, 2, 3, 4)), *base = call1("aten::clone", x);
+    dp_tensor *h = call1("t::half", base), *w = floats(FLOATS(10, 20));
+    dpi_node *view;
+    dpi_edge e;
+
+    write2("aten::mul_.Tensor", h, w);
+    ck_assert_int_eq(dpi_edge_of(ctx, base, &e), 0);
+    ck_assert_int_eq(dpi_view_of_slices(ctx, e.to, &view), 0);
+    ck_assert_int_eq(view->kind, DPI_NODE_STRIDED);
+    ck_assert_ptr_eq(view->edges[0].to, e.to);
+    ck_assert_uint_gt(view->topo, dpi_edge_topo(e));
+    ck_assert(view->rets[0].ndim == 1 && view->dims[0] == 2); /* the view's geometry */
+    ck_assert_int_eq(view->base->dims[0], 4);
+    dpi_node_unref(view);
+    dpi_edge_unref(e);
+    DROP(x, base, h, w);
+}
+END_TEST
+
 START_TEST(views_that_are_not_written)
 {
     dp_tensor *x = leaf(FLOATS(1, 2, 3, 4)), *base = call1("aten::clone", x), *same;
@@ -167,6 +188,7 @@ UNIT_SUITE(autograd_view)
     tcase_add_test(tc, a_view_of_a_written_base_has_new_history);
     tcase_add_test(tc, another_view_of_a_written_view);
     tcase_add_test(tc, elements_that_a_view_repeats_are_summed);
+    tcase_add_test(tc, the_history_of_a_view_by_that_of_its_base);
     tcase_add_test(tc, views_that_are_not_written);
     tcase_add_test(tc, a_copy_of_a_geometry);
     tcase_add_test(tc, no_allocation_leaks);
