@@ -40,7 +40,7 @@ int dpi_replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor
     return 0;
 }
 
-static int copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from)
+int dpi_copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from)
 {
     const dp_value args[3] = {dp_tensor_value(to), dp_tensor_value(from), dp_bool(false)};
     dp_tensor *same;
@@ -142,7 +142,7 @@ static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **
     if (rc == 0)
         rc = view_of(ctx, n->base, view, *out, &window);
     if (rc == 0)
-        rc = copy_into(ctx, window, grad);
+        rc = dpi_copy_into(ctx, window, grad);
     dp_tensor_unref(grad);
     dp_tensor_unref(window);
     if (rc < 0)
@@ -166,7 +166,7 @@ static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *
         wanted[i] = i == n->inner_edge ? out->wanted[0] : out->wanted[i + 1];
     int rc = zeros_like_geometry(ctx, n->base, &result);
     if (rc == 0)
-        rc = copy_into(ctx, result, grad);
+        rc = dpi_copy_into(ctx, result, grad);
     if (rc == 0)
         rc = view_of(ctx, n->base, n->view, result, &window);
     if (rc == 0)
@@ -178,7 +178,7 @@ static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *
     dp_tensor_unref(grads[n->inner_ret]);
     dp_tensor **self = &out->grads[1 + n->inner_edge];
     if (rc == 0 && out->wanted[0] && *self != NULL) {
-        rc = copy_into(ctx, window, *self);
+        rc = dpi_copy_into(ctx, window, *self);
     } else if (rc == 0 && out->wanted[0]) {
         dp_tensor *same;
         rc = dpi_call_one(ctx, "aten::zero_", (dp_value[]){dp_tensor_value(window)}, 1, &same);

@@ -242,6 +242,8 @@ int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, 
 /* Replace *t by what operator `op` returns for *t and the arguments from args[1]; args[0] is
  * set. */
 int dpi_replace(dp_ctx *ctx, const char *op, dp_value *args, size_t n, dp_tensor **t);
+/* Write the elements of `from` to `to`. */
+int dpi_copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from);
 /* Make a tensor of zeros: *out, owned. */
 int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_device device,
               dp_tensor **out);

@@ -1,19 +1,41 @@
 /* leaf.c -- give a leaf the gradient that backward computed for it
  * (torch/csrc/autograd/functions/accumulate_grad.h).
  *
- * A leaf takes over a gradient that nothing else refers to and that has the leaf's strides; it
- * gets a clone of any other. */
+ * A leaf takes over a gradient that nothing else refers to and that has the leaf's strides; of any
+ * other it gets a clone that has them.  The gradient of a leaf with gaps, or whose elements share
+ * memory, lies by rows. */
 #include "engine.h"
+
+/* Make a tensor with the leaf's sizes and strides and the elements of `grad`: *out, owned. */
+static int clone_laid_out(dp_ctx *ctx, const dp_tensor *leaf, dp_tensor *grad, dp_tensor **out)
+{
+    const dpi_geometry *g = dpi_geometry_of(leaf);
+    const size_t n = (size_t)g->ndim;
+    const dp_value args[7] = {dp_tensor_value(grad), dp_ints(g->sizes, n), dp_ints(g->strides, n)};
+    int rc = dpi_call_one(ctx, "aten::new_empty_strided", args, 7, out);
+
+    if (rc == 0 && (rc = dpi_copy_into(ctx, *out, grad)) < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
 
 int dpi_leaf_own(dp_ctx *ctx, const dp_tensor *leaf, dp_tensor **grad)
 {
     const dpi_geometry *a = dpi_geometry_of(leaf), *b = dpi_geometry_of(*grad);
-    bool laid_out = a->dense ? dpi_same_strides(a, b) : b->contiguous;
-    dp_value args[2] = {{0}, {0}};
+    bool same = dpi_same_strides(a, b), laid_out = a->dense ? same : b->contiguous;
+    dp_value args[2] = {{0}, dp_int(a->dense ? DP_PRESERVE : DP_CONTIGUOUS)};
+    dp_tensor *clone;
 
     if (laid_out && dpi_tensor_is_only(*grad) && (*grad)->root == NULL && dpi_math_bits(*grad) == 0)
         return 0;
-    return dpi_replace(ctx, "aten::clone", args, 2, grad);
+    if (!a->dense || same)
+        return dpi_replace(ctx, "aten::clone", args, 2, grad);
+    int rc = clone_laid_out(ctx, leaf, *grad, &clone);
+    if (rc < 0)
+        return rc;
+    dp_tensor_unref(*grad);
+    *grad = clone;
+    return 0;
 }
 
 int dpi_leaf_add(dp_ctx *ctx, bool create, dp_tensor *leaf, dp_tensor **grad)

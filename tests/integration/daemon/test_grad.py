@@ -126,6 +126,17 @@ def test_results_written_through_a_view_are_differentiated_twice(f):
     equal(f.grad(x), [6, 0.375, 0])
 
 
+def test_a_gradient_lies_like_its_leaf(f):
+    for strides, want in ([1, 2], [1, 2]), ([3, 1], [3, 1]), ([6, 2], [3, 1]), ([0, 1], [3, 1]):
+        flat = f.d.call("tensor.create", data=[1] * 11)["tensor"]
+        x = f.of(f.of(flat, "as_strided", [2, 3], strides), "detach")
+        f.op("requires_grad_", x)
+        for total in 1, 2:  # a new gradient, and what is added to it
+            f.backward(f.op("sum", x))
+            grad = f.d.call("grad.get", tensor=x)["grad"]
+            equal((grad["strides"], f.data(grad["tensor"])), (want, [[total] * 3] * 2), f"strides {strides}")
+
+
 def test_nothing_is_left_of_a_session(f):
     before = f.d.call("server.status")["tensors"]
     with f.daemon.connect() as d:
