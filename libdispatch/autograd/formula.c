@@ -157,8 +157,10 @@ static bool read_switch(dpi_formula *f, const char *word, size_t n)
     const struct {
         const char *name;
         bool *on;
-    } switches[] = {
-        {"detaches", &f->detaches}, {"reshapes", &f->reshapes}, {"through", &f->through}};
+    } switches[] = {{"detaches", &f->detaches},
+                    {"reshapes", &f->reshapes},
+                    {"through", &f->through},
+                    {"unrecorded", &f->unrecorded}};
 
     for (size_t i = 0; i < DPI_COUNT(switches); i++)
         if (strlen(switches[i].name) == n && memcmp(switches[i].name, word, n) == 0)

@@ -41,6 +41,7 @@ typedef struct dpi_formula {
     uint64_t clone;          /* bit i: argument i is cloned before the operator overwrites it */
     bool reshapes;           /* what the operator writes gets another geometry, its elements stay */
     bool detaches;           /* what the operator writes is a leaf without a gradient afterwards */
+    bool unrecorded;         /* no call is recorded, whatever it writes */
     bool through;            /* the calls that the operator's kernel makes are recorded instead */
 } dpi_formula;
 

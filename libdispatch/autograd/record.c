@@ -82,7 +82,7 @@ static int check_written(const record *r)
 {
     dp_tensor *const *list;
 
-    if (r->e->schema->variant == DP_VARIANT_OUT)
+    if (r->e->schema->variant == DP_VARIANT_OUT && r->formula == NULL)
         return dp_error_set(&r->call->ctx->error, DP_ERUNTIME,
                             "%s: functions with out=... arguments don't support automatic "
                             "differentiation, but one of the arguments requires grad.",
@@ -416,6 +416,8 @@ static int run_recorded(record *r)
 
     if (rc == 0 && r->formula != NULL && r->formula->through)
         return run_below(r->call, false);
+    if (rc == 0 && r->formula != NULL && r->formula->unrecorded)
+        return run_below(r->call, true);
     if (rc == 0 && r->formula != NULL && r->formula->detaches)
         return run_detaching(r);
     if (rc == 0)

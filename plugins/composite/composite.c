@@ -64,6 +64,16 @@ int release_on_error(int rc, dp_tensor **made)
     return rc;
 }
 
+int refuse_recorded(dp_ctx *ctx, int rc, dp_tensor **made)
+{
+    if (rc < 0 || !dp_tensor_requires_grad(*made))
+        return rc;
+    *made = dp_tensor_unref(*made);
+    return dp_refuse(ctx, DP_ERUNTIME,
+                     "functions with out=... arguments don't support automatic differentiation, "
+                     "but one of the arguments requires grad.");
+}
+
 int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out)
 {
     if (rc < 0)

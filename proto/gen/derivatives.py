@@ -10,6 +10,8 @@ from ops import Op, forms
 from tables import Listed, check, check_once, entries, is_a, load
 
 WORDS = ("zero", "non_differentiable", "not_implemented")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+WHOLE = ("linear",)  # composite, but PyTorch has a derivative of it too
 LISTS = ("not_differentiable", "not_implemented", "through")
 
 
@@ -183,11 +185,16 @@ def is_composite(op):
     return "CompositeImplicitAutograd" in op.keys and "CPU" not in op.keys
 
 
+def is_out(op):
+    """Is what the operator writes given to it as out=?"""
+    return op.variant == "out" and "*" in op.parts and op.outs()[-1].name in [a.name for a in op.args[op.parts.index("*"):]]
+
+
 def check_overload(op, group, at):
-    check(op.variant != "out", at, f"{op.name}: an out= overload has no derivative")
+    check(not is_out(op), at, f"{op.name}: an out= overload has no derivative")
     check(not is_composite(op), at, f"{op.name}: it calls differentiable operators, and needs no formula")
     functional = group.get("functional")
-    check(op.variant == "functional" or functional is None or is_composite(functional), at,
+    check(op.variant != "in_place" or functional is None or is_composite(functional), at,
           f"{op.name}: the formula of {functional.name if functional else op.name} is for it, too")
 
 
@@ -218,9 +225,21 @@ def listed(entry, kind, ops, groups):
     return found
 
 
+def without_derivative(ops, groups, entered):
+    """Return the records of out= overloads that may be called whatever requires a gradient: of operators that
+    have no entry, or results of bool.  They record nothing."""
+    made = []
+    for op in ops.values():
+        group = groups[op.signature]
+        of = op.generated_from or group.get("functional") or group.get("in_place")
+        if is_out(op) and not is_composite(op) and (of not in entered and op.base not in WHOLE or op.base in COMPARISONS):
+            made.append(Formula(op, op.where, "unrecorded", []))
+    return sorted(made, key=lambda formula: formula.where)
+
+
 def derivatives(path, ops, *more):
     """Return [Formula], in the order of the files: `path`, then `more`."""
-    groups, defined, found, by_name = forms(ops), {}, [], {}
+    groups, defined, found, by_name, entered = forms(ops), {}, [], {}, set()
     operators = Operators(ops, defined)
     for entry in (e for p in (path, *more) for e in entries(load(p, Listed, "entries"), (p, 1), "")):
         kind = next((k for k in ("define", "helper", "name", *LISTS) if k in entry), None)
@@ -238,4 +257,6 @@ def derivatives(path, ops, *more):
             other = by_name.setdefault(formula.op.name, formula)
             check(other is formula, formula.where, f"{formula.op.name}: it has the formula of line {other.where[1]} already")
         found += made
-    return found
+        if kind in ("name", "through"):
+            entered.update(formula.op for formula in made)
+    return found + without_derivative(ops, groups, entered)

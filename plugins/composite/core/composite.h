@@ -44,6 +44,10 @@ __attribute__((unused)) static dp_tensor *temps_last(const temps *s)
     return s->made[s->n - 1];
 }
 
+/* Release *made, which is to be copied to an out= argument, if it has history, and fail, as the
+ * operator that PyTorch gives the argument to does.  Return `rc` if that is an error, the code of
+ * the call that made it.  DP_ERUNTIME. */
+int refuse_recorded(dp_ctx *ctx, int rc, dp_tensor **made);
 /* Resize `out` to the shape of `made`, copy the elements of `made` to it and release `made`.  `rc`
  * is the code of the call that returned `made`; an error is returned as it is, and `out` is not
  * written.  DP_ERUNTIME: `out` has another dtype than `made`. */

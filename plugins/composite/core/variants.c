@@ -114,6 +114,10 @@ static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made
             return dp_fail(call->ctx, DP_ERUNTIME, "%s: output %u has no value to be given",
                            dp_op_name(call->op), i);
         rc = check_cast(call, made[i].u.t, outs[i], dtype);
+        if (rc == 0 && dp_tensor_requires_grad(made[i].u.t)) {
+            dp_tensor *recorded = dp_tensor_ref(made[i].u.t);
+            rc = refuse_recorded(call->ctx, 0, &recorded);
+        }
     }
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         dp_tensor *out = outs[i];

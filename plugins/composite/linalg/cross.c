@@ -51,6 +51,8 @@ static int run_vecdot(dp_ctx *ctx, const dp_value *args, outs *o)
         rc = dp_invoke(ctx, "aten::vdot", "TT>T", args[0].u.t, args[1].u.t, &made);
     else if (rc == 0)
         rc = vecdot(ctx, args[0].u.t, args[1].u.t, args[2].u.i, &made);
+    if (o->given)
+        rc = refuse_recorded(ctx, rc, &made);
     return linalg_give(ctx, rc, made, o, "linalg.vecdot");
 }
 OUTS_KERNEL(linalg_vecdot, 3, run_vecdot)

@@ -55,7 +55,7 @@ static int kron_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor *o
 {
     dp_tensor *made = NULL;
     int rc = kron_by(ctx, "aten::reshape", self, other, &made);
-    return give_cast(ctx, rc, made, out);
+    return give_cast(ctx, refuse_recorded(ctx, rc, &made), made, out);
 }
 
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("kron", kron, (T, T), (T)),

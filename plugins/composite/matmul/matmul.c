@@ -134,7 +134,7 @@ static int matmul_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor 
 {
     dp_tensor *made = NULL;
     int rc = matmul(ctx, self, other, &made);
-    return give_out(ctx, rc, made, out);
+    return give_out(ctx, refuse_recorded(ctx, rc, &made), made, out);
 }
 
 DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("matmul", matmul, (T, T), (T)),

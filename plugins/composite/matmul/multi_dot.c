@@ -189,7 +189,7 @@ static int multi_dot_out(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_te
 {
     dp_tensor *made = NULL;
     int rc = multi_dot(ctx, tensors, n, &made);
-    return give_out(ctx, rc, made, out);
+    return give_out(ctx, refuse_recorded(ctx, rc, &made), made, out);
 }
 
 static int chain_matmul_out(dp_ctx *ctx, dp_tensor *const *matrices, size_t n, dp_tensor *out)
@@ -198,7 +198,7 @@ static int chain_matmul_out(dp_ctx *ctx, dp_tensor *const *matrices, size_t n, d
     int rc = chain_matmul(ctx, matrices, n, &made);
 
     if (rc < 0 || n > 1)
-        return give_out(ctx, rc, made, out);
+        return give_out(ctx, refuse_recorded(ctx, rc, &made), made, out);
     DP_VIEW(x, made);
     rc = dp_set_output(ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
     if (rc == 0)

@@ -137,6 +137,25 @@ def test_a_gradient_lies_like_its_leaf(f):
             equal((grad["strides"], f.data(grad["tensor"])), (want, [[total] * 3] * 2), f"strides {strides}")
 
 
+def test_out_is_refused_where_its_history_would_be_lost(f):
+    x, a, b = f.leaf([[1, 3], [2, 4]]), f.leaf([1, 2]), f.leaf([3, 4])
+    out = f.d.call("tensor.create", data=[0, 0])["tensor"]
+    for op, args in ("exp", [a]), ("square", [a]), ("mv", [x, a]), ("matmul", [x, a]), ("linalg_multi_dot", [[{"tensor": x}, {"tensor": a}]]):
+        args = [{"tensor": t} if isinstance(t, int) else t for t in args]
+        raises(lambda: f.d.call("op.call", op=f"aten::{op}.out", args=args, kwargs={"out": {"tensor": out}}), "RuntimeError",
+               "functions with out=... arguments don't support automatic differentiation")
+    equal(f.data(out), [0, 0])
+    indices = f.d.call("tensor.create", data=[0, 0], dtype="int64")["tensor"]
+    f.d.call("op.call", op="aten::argmax.out", args=[{"tensor": x}, 1], kwargs={"out": {"tensor": indices}})
+    f.d.call("op.call", op="aten::heaviside.out", args=[{"tensor": a}, {"tensor": b}], kwargs={"out": {"tensor": out}})
+    equal((f.data(indices), f.data(out)), ([1, 1], [1, 1]))
+    equal(f.d.call("tensor.describe", tensor=out)["requires_grad"], False)
+    f.d.call("session.set", grad_enabled=False)
+    f.d.call("op.call", op="aten::square.out", args=[{"tensor": b}], kwargs={"out": {"tensor": out}})
+    f.d.call("session.set", grad_enabled=True)
+    equal(f.data(out), [9, 16])
+
+
 def test_nothing_is_left_of_a_session(f):
     before = f.d.call("server.status")["tensors"]
     with f.daemon.connect() as d:

@@ -89,6 +89,23 @@ START_TEST(what_flags_say)
 }
 END_TEST
 
+START_TEST(flags_without_a_value)
+{
+    const dp_item item[1] = {FORMULA_FLAGS("wrong", "unrecorded  detaches reshapes", "")};
+    const dp_block block = REC_BLOCK(DP_BLOCK_IMPL, 42, "t", "AutogradFormula", item);
+    dp_unit *unit = rec_attach(reg, "flags", &block, 1);
+    dpi_formula *f = formula_of("t::wrong");
+
+    ck_assert(f->unrecorded && f->detaches && f->reshapes && !f->through);
+    dpi_formula_unref(f);
+    dp_tensor *x = leaf(FLOATS(1)), *y = call1("t::wrong", x);
+    ck_assert(!dp_tensor_requires_grad(y)); /* nothing was recorded */
+    DROP(x, y);
+    dp_ctx_reset(ctx);
+    rec_detach(reg, unit);
+}
+END_TEST
+
 START_TEST(a_gradient_that_is_not_implemented)
 {
     const dp_item item[1] = {FORMULA("wrong", "in grad Tensor\nout self 'not_implemented'\n")};
@@ -221,6 +238,7 @@ UNIT_SUITE(autograd_formula)
     tcase_add_test(tc, wrong_text_is_named_by_file_and_line);
     tcase_add_test(tc, where_inputs_come_from);
     tcase_add_test(tc, what_flags_say);
+    tcase_add_test(tc, flags_without_a_value);
     tcase_add_test(tc, a_gradient_that_is_not_implemented);
     tcase_add_test(tc, a_formula_outlives_its_plugin);
     tcase_add_test(tc, fields_of_tensors);
