@@ -186,6 +186,9 @@ def test_errors():
             (EXP + "  self: grad\n  other: grad\n", "3: exp: no argument 'other'"),
             (EXP + "  differentiable: [true, true]\n  self: grad\n", "2: exp: differentiable: [True, True]; a bool for each of 1 returns"),
             (EXP + "  differentiable: [false]\n  self: grad\n", "2: exp: differentiable: list it under not_differentiable"),
+            (EXP + "  self: grad\n  colour: red\n", "3: exp: no argument 'colour'"),
+            (CLAMP + "  self: grad\n  min: grad\n  max: grad\n  other: 1\n", "5: clamp.Tensor: no argument 'other'"),
+            ("- name: [exp]\n  self: grad\n", "1: name: ['exp'] is no str"),
             (MUL + "  self: grad\n  self, other: grad\n", "3: mul.Tensor: argument 'self' has two formulas"),
             (MUL + "  self, other: grad\n", "2: mul.Tensor: self, other: a Tensor? is no gradient of 2 arguments"),
             (MAX + "  differentiable: [true, false]\n  self: grads[1]\n", "3: max.dim: self: grads[1]: that return is not differentiable"),
@@ -206,6 +209,8 @@ def test_errors():
             ("grad + 'a'", "no add of Tensor and str"), ("-self.sizes", "no minus of int[]"), ("grad and true", "and of a Tensor and a bool"),
             ("grad ? grad : grad", "the condition is a Tensor"), ("grad.size", "no attribute 'size' of a Tensor"),
             ("self.sizes", "a int[] is no gradient of a Tensor"), ("grad * (1 / 0)", "div of constants: division by zero"),
+            ("result1", "no name 'result1'"), ("grad * values", "no name 'values'"), ("self.colour", "no attribute 'colour' of a Tensor"),
+            ("grad.reshape(self)", "no reshape(Tensor?, Tensor)"), ("sum(grad, dims=[0])", "no sum(Tensor?, dims=int[])"),
             ("sort(grad, 0)[2]", "there are 2 returns"), ("grad[0]", "no item int of a Tensor"), ("grads[1]", "grads[1]: there are 1 returns")):
         contains(made(f"{EXP}  self: {formula!r}\n")[1], f"derivatives.yaml:2: exp: self: {said}")
 
