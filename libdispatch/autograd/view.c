@@ -24,8 +24,9 @@ dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t)
     return c;
 }
 
-/* Make a node of kind STRIDED or SLICES with the geometries of a base and its view, which are owned;
- * NULL: there was no memory for one.  The node's return is the view, or, of SLICES, the base. */
+/* Make a node of kind STRIDED or SLICES with the geometries of a base and its view, which are
+ * owned; NULL: there was no memory for one.  The node's return is the view, and the base if it is
+ * one of kind SLICES. */
 static int window_node(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                        dpi_geometry_copy *base, dpi_geometry_copy *view, dpi_node **out)
 {
