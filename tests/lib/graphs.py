@@ -19,6 +19,10 @@ class Graphs:
         args = [{"tensor": a} if isinstance(a, int) else a for a in args]
         return self.d.call("op.call", op="aten::" + name, args=args)["outputs"][0]["tensor"]
 
+    def of(self, t, name, *args):
+        """An operator of one tensor; other arguments are no tensors."""
+        return self.d.call("op.call", op="aten::" + name, args=[{"tensor": t}, *args])["outputs"][0]["tensor"]
+
     def data(self, t):
         return self.d.call("tensor.read", tensor=t)["data"]
 
