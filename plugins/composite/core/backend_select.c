@@ -1,13 +1,13 @@
-/* backend_select.c -- BackendSelect: sends operators without tensor arguments to the backend of
- * their `device` argument.
+/* backend_select.c -- kernels for the dispatch key BackendSelect, which redispatch operators
+ * without tensor arguments to the backend of their `device` argument.
  *
  * Operators: arange, empty, empty_strided, eye, full, linspace, logspace, ones, range,
  * scalar_tensor, tril_indices, triu_indices, zeros. */
 #include "composite.h"
 
 /* Redispatch to the backend of the device argument, which is the `position`th argument from the
- * end; a device None means the CPU.  The argument two before the device is the dtype; it may be a
- * quantized dtype (c10::computeDispatchKey). */
+ * end; if it is None, the backend is the CPU.  The dtype argument stands two before the device
+ * argument; a quantized dtype selects a key such as QuantizedCPU (c10::computeDispatchKey). */
 static int select_backend(dp_call *call, uint32_t position)
 {
     const dp_value *device = &call->args[call->n_args - position];
@@ -20,13 +20,13 @@ static int select_backend(dp_call *call, uint32_t position)
                                call->n_rets);
 }
 
-/* Schemas that end in: Layout? layout, Device? device, bool? pin_memory */
+/* kernel of schemas that end in: Layout? layout, Device? device, bool? pin_memory */
 static int device_2(dp_call *call)
 {
     return select_backend(call, 2);
 }
 
-/* Schemas that end in: Device? device, bool? pin_memory, MemoryFormat? memory_format */
+/* kernel of schemas that end in: Device? device, bool? pin_memory, MemoryFormat? memory_format */
 static int device_3(dp_call *call)
 {
     return select_backend(call, 3);

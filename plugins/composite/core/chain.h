@@ -22,14 +22,13 @@ typedef struct chain {
 } chain;
 
 /* Call operator `op` as the next step and return its result.  The letters in the function's name
- * are the types of the arguments: T for a tensor, s for a Scalar.  An in-place operator returns its
- * first argument. */
+ * are the types of the arguments: T for a tensor, s for a Scalar.  If the operator has one more
+ * argument, `alpha`, that argument is 1.  An in-place operator returns its first argument. */
 dp_tensor *chain_T(chain *c, const char *op, dp_tensor *a);
 dp_tensor *chain_TT(chain *c, const char *op, dp_tensor *a, dp_tensor *b);
 dp_tensor *chain_Ts(chain *c, const char *op, dp_tensor *a, dp_value b);
 dp_tensor *chain_sT(chain *c, const char *op, dp_value a, dp_tensor *b);
-/* Call the in-place operator `op` with a Scalar argument and return `t`; the operator's schema is
- * not read. */
+/* Call the in-place operator `op`, which has no `alpha`, with arguments `t` and `v`; return t. */
 dp_tensor *chain_Ts_(chain *c, const char *op, dp_tensor *t, dp_value v);
 /* Return a + b, a - b and a * b. */
 static inline dp_tensor *chain_add(chain *c, dp_tensor *a, dp_tensor *b)
@@ -44,8 +43,8 @@ static inline dp_tensor *chain_mul(chain *c, dp_tensor *a, dp_tensor *b)
 {
     return chain_TT(c, "aten::mul.Tensor", a, b);
 }
-/* Call an operator with any arguments that returns one Tensor; `code` has the letters of the types,
- * as for dp_invoke():
+/* Call an operator that returns one Tensor, with any arguments.  The string `code` has a letter for
+ * the type of each argument, as in dp_invoke():
  *     CHAIN(&c, "aten::sum.dim_IntList", "Tolib>T", t, dims, n, (int)keepdim)
  * A tensor argument may be the result of another step. */
 #define CHAIN(c, op, code, ...) chain_call(c, op, code, __VA_ARGS__, &(c)->slot)
@@ -58,9 +57,10 @@ dp_tensor *chain_move(chain *c, dp_tensor *host, dp_device device);
 enum { REDUCTION_NONE, REDUCTION_MEAN, REDUCTION_SUM }; /* at::Reduction */
 /* Reduce t, a loss, to its mean or its sum; any other `reduction` leaves t as it is. */
 dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction);
-/* Read t, a 0-dim tensor of bool; false where the chain has failed. */
+/* Return the element of t, a 0-dim bool tensor; false if the chain has failed. */
 bool chain_is_true(chain *c, dp_tensor *t);
-/* Fail the chain, unless an earlier step has failed: chain_fail(&c, DP_ERUNTIME, "text %d", n). */
+/* Let the chain fail with error `code` and a printf-like message, unless an earlier step failed:
+ *     chain_fail(&c, DP_ERUNTIME, "text %d", n) */
 #define chain_fail(c, code, ...)                                                                   \
     ((c)->rc = (c)->rc < 0 ? (c)->rc : dp_fail((c)->ctx, code, __VA_ARGS__))
 /* Release the chain's tensors and return its code.  If no step has failed and `out` is not NULL,

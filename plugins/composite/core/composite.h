@@ -10,16 +10,17 @@ typedef struct options {
     const bool *pin;
 } options;
 
-/* The parameters of a factory's kernel for its options, and a struct made from them. */
+/* parameters of a factory function's kernel for its TensorOptions; a struct of these parameters */
 #define OPTIONS_PARAMS                                                                             \
     const int64_t *dtype, const int64_t *layout, const int64_t *device, const bool *pin
 #define OPTIONS ((options){dtype, layout, device, pin})
 
-/* Check options.  DP_ERUNTIME: the layout is not strided, or memory must be pinned. */
+/* Check `o`.  DP_ERUNTIME: the layout is not strided, or `pin` is true. */
 int options_check(dp_ctx *ctx, const options *o);
 /* Make a tensor like `t`, with the options `o`, as at::empty_like does.  Options that are not given
  * are taken from t; `format` NULL means preserve_format.  *out owned. */
 int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_tensor **out);
+
 /* intermediate tensors of one kernel; temps_fini() releases all of them */
 typedef struct temps {
     dp_tensor *made[12];
@@ -44,13 +45,13 @@ __attribute__((unused)) static dp_tensor *temps_last(const temps *s)
     return s->made[s->n - 1];
 }
 
-/* Release *made, which is to be copied to an out= argument, if it has history, and fail, as the
- * operator that PyTorch gives the argument to does.  Return `rc` if that is an error, the code of
- * the call that made it.  DP_ERUNTIME. */
+/* Release *made, whose elements are to be copied to an out= argument, if *made has history, and
+ * fail with the message of PyTorch's operator, which gets the out= argument itself.  If `rc`, the
+ * code of the call that made *made, is an error, only return it.  DP_ERUNTIME: *made has history. */
 int refuse_recorded(dp_ctx *ctx, int rc, dp_tensor **made);
-/* Resize `out` to the shape of `made`, copy the elements of `made` to it and release `made`.  `rc`
- * is the code of the call that returned `made`; an error is returned as it is, and `out` is not
- * written.  DP_ERUNTIME: `out` has another dtype than `made`. */
+/* Resize `out` to the shape of `made`, copy the elements of `made` to `out`, and release `made`.
+ * `rc` is the code of the call that was to return `made`; if rc is an error, only return it.
+ * DP_ERUNTIME: `out` has another dtype than `made`. */
 int give_out(dp_ctx *ctx, int rc, dp_tensor *made, dp_tensor *out);
 /* Release *made if `rc`, the code of the call that was to fill it, is an error.  Return rc. */
 int release_on_error(int rc, dp_tensor **made);
@@ -66,7 +67,8 @@ static inline bool has_bit(const dp_tensor *t, uint64_t bit)
 {
     return t != NULL && dp_tensor_keys(t).functionality & bit;
 }
-/* Make a 0-dim tensor of `scalar`, a wrapped number for type promotion.  *out owned. */
+/* Make a 0-dim tensor of `scalar` that type promotion treats like a Python number (a wrapped
+ * number).  *out owned. */
 int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out);
 
 #endif

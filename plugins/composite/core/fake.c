@@ -1,9 +1,11 @@
-/* fake.c -- calls with fake tensors and calls in fake mode, for which only kernels run that read no
- * elements; and fake runs, which find the shapes and dtypes that a call returns.
+/* fake.c -- the dispatch key Fake, for calls with fake tensors (tensors without memory, as
+ * PyTorch's FakeTensor) or in fake mode; and fake runs, which find the shapes and dtypes that a
+ * call returns.
  *
- * Such kernels are in the dispatch table's column for key Meta: kernels with DP_FLAG_META, and
- * composites.  A fake has the device of a real tensor, so the kernels of keys above Fake (autograd,
- * autocast) have seen that device; the fallback for Fake redispatches the call to Meta. */
+ * Such calls run only kernels that read no elements: kernels with DP_FLAG_META, and composites.
+ * The dispatch table lists them for key Meta.  A fake has the device of a real tensor, which the
+ * kernels of keys above Fake (autograd, autocast) need; the fallback for Fake then redispatches the
+ * call to Meta. */
 #include "fake.h"
 #include "composite.h"
 
@@ -13,8 +15,8 @@ static bool has_memory(const dp_tensor *t)
     return x.data != NULL;
 }
 
-/* Check that all written arguments are fake: a fake call would not change the elements of a real
- * one.  DP_ERUNTIME: a written argument has memory. */
+/* Check that all written arguments are fake, since a fake call cannot change the elements of a real
+ * tensor.  DP_ERUNTIME: a written argument has memory. */
 static int check_written(dp_call *call)
 {
     dp_schema_info f = {.size = sizeof(f)};
@@ -37,9 +39,9 @@ static int check_written(dp_call *call)
     return rc;
 }
 
-/* Run the call's operator with `args` for key Meta.  The key Fake is included meanwhile, so that
- * tensors made by composite kernels are fake, too.  DP_ENOTIMPL: an argument is quantized; the
- * kernels for Meta are kernels for dense tensors and do not know quantized dtypes. */
+/* Run the call's operator with `args` for key Meta.  Meanwhile, the key Fake is in the thread's
+ * included keys, so that composite kernels, too, make fake tensors.  DP_ENOTIMPL: an argument is
+ * quantized; the kernels for Meta do not take quantized dtypes. */
 static int run_without_memory(dp_call *call, const dp_value *args, dp_value *rets)
 {
     if (!dp_keyset_is_empty(dp_keyset_only(call->keys, dp_keyset_of(DP_KEY(DP_F_Quantized)))))
@@ -68,8 +70,7 @@ DP_FALLBACK(Fake, fake)
 
 /* -- fakes of a call's arguments -- */
 
-/* Set *out to `given` with each tensor replaced by a fake of it; the fakes are owned.  A value
- * without tensors is copied. */
+/* Set *out to a copy of `given` in which each tensor is replaced by an owned fake of it. */
 static int fake_of(dp_ctx *ctx, const dp_value *given, dp_value *out)
 {
     dp_tensor **list;
@@ -176,7 +177,8 @@ int fake_run(dp_call *call, const char *target, dp_value *rets)
     uint32_t n = 0;
     int rc = fakes ? 0 : DP_ERESOURCE;
 
-    /* In a fake call, the operator's only kernel without memory is the one that called this. */
+    /* In a fake call, the caller is the only kernel of the operator that runs without memory, so
+     * there is no other kernel that can be run. */
     if (dp_memoryless(call->ctx))
         return dp_fail(call->ctx, DP_ENOTIMPL,
                        "%s: the backend of its tensors has no kernel for it, and none for %s that "

@@ -131,7 +131,7 @@ static int resize_outs(dp_call *call, const dp_value *made, const dp_value *give
         DP_VIEW(x, from[i]);
         DP_VIEW(y, out);
         rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, y.device);
-        if (rc == 0 && dp_internal_overlap(out) == 1) /* check all before writing */
+        if (rc == 0 && dp_internal_overlap(out) == 1) /* checked before any output is written */
             rc = dp_fail(call->ctx, DP_ERUNTIME,
                          "unsupported operation: more than one element of the written-to tensor "
                          "refers to a single memory location; clone() it first");
@@ -157,9 +157,10 @@ static bool same_shape(const dp_tensor *a, const dp_tensor *b)
     return dp_same_sizes(x.ndim, x.sizes, y.ndim, y.sizes);
 }
 
-/* Copy the tensors of `made` to those of `given`.  `resized`: resize_outs() has resized all outs.
- * An out whose shape then differs from its result was given twice and resized for a later result;
- * its copy is skipped, because it ends with the elements of that later result. */
+/* Copy the tensors of `made` to the tensors of `given`.  `resized`: resize_outs() has resized all
+ * of the given tensors.  If the shape of one then differs from its result, the same tensor was
+ * given for two outputs and resized for the later one; the copy is skipped, because the later
+ * result would overwrite it. */
 static int copy_outs(dp_call *call, const dp_value *made, const dp_value *given, bool resized)
 {
     dp_tensor *const *from, *const *to;

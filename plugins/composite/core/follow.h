@@ -42,7 +42,7 @@ typedef struct follow_row {
 } follow_row;
 
 /* Return the row of the call's operator in rows [n], which are sorted by name.
- * NULL: there is none, and the call's context has the error. */
+ * NULL: no row has the operator's name, and the call's context has the error. */
 const follow_row *follow_find(dp_call *call, const follow_row *rows, size_t n);
 /* Run a derived overload: call the target of its row in rows [n]; return or copy its results. */
 int follow(dp_call *call, const follow_row *rows, size_t n);

@@ -50,8 +50,8 @@ static void arguments(const dp_call *call, const follow_row *row, size_t k, dp_v
     }
 }
 
-/* Call the target for element `k` of the lists.  made [k] is set to the result if the call returns
- * a list. */
+/* Call the target for element `k` of the lists.  If the call returns a list, made[k] is set to the
+ * result. */
 static int each(dp_call *call, const follow_row *row, const dp_op *op, size_t k, dp_value *args,
                 dp_tensor **made)
 {

@@ -9,7 +9,8 @@
 
 #include "composite.h"
 
-/* The array `made` is allocated in the memory of the call. */
+/* The list under construction.  The array `made` is freed by the dispatcher when the running
+ * operator call ends. */
 typedef struct list {
     dp_ctx *ctx;
     dp_tensor **made; /* owned tensors [n] */
@@ -17,19 +18,20 @@ typedef struct list {
     int rc; /* code of the step that failed, or 0 */
 } list;
 
-/* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in `rc`: more than one call may
- * return. */
+/* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in the field `rc`: `capacity` is
+ * greater than the number of tensors that an operator call may return. */
 list list_of(dp_ctx *ctx, size_t capacity);
-/* Return the slot of the next tensor, for the call whose code list_made() takes. */
+/* Return the address to which the next tensor is to be written.  The caller then passes the code of
+ * the call that writes it to list_made(). */
 dp_tensor **list_next(list *l);
 /* Count the tensor in the next slot, unless the call that was to make it returned an error `rc`. */
 void list_made(list *l, int rc);
 /* Release the tensors of the list. */
 void list_release(list *l);
-/* Move the tensors to *out as a Tensor[], or release them where a step failed.  Return l->rc. */
+/* Move the tensors to *out as a Tensor[], or release them if a step failed.  Return l->rc. */
 int list_end(list *l, dp_value *out);
-/* Concatenate the tensors along `dim` into *out, or into a new tensor where *out is NULL, and
- * release them.  Return l->rc. */
+/* Concatenate the tensors along `dim` into *out, or into a new tensor if *out is NULL, and release
+ * them.  Return l->rc. */
 int list_cat(list *l, int64_t dim, dp_tensor **out);
 
 #endif

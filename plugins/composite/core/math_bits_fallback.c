@@ -1,10 +1,10 @@
 /* math_bits_fallback.c -- fallbacks for tensors with the conjugate bit or the negative bit.
  *
- * _conj and _neg_view return views that only have a key, Conjugate or Negative, in addition; their
- * memory is unchanged.  An operator without a kernel of its own for that key runs the fallback: it
- * replaces each argument that has the bit by a resolved copy, runs the operator below the key, and
- * copies written arguments back (aten/src/ATen/native/MathBitsFallback.h).  An argument of which
- * the operator returns a view is not replaced.
+ * _conj and _neg_view return views of unchanged memory that have one more dispatch key, Conjugate
+ * or Negative.  An operator that has no kernel of its own for that key runs the fallback: it
+ * replaces each argument that has the bit by a resolved copy, redispatches the operator to the
+ * keys below, and copies written arguments back (aten/src/ATen/native/MathBitsFallback.h).  An
+ * argument of which the operator returns a view is not replaced.
  *
  * Operators: as_strided, clone, _conj_physical, conj_physical, copy, empty_like, full_like,
  * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones_like, resolve_conj,
@@ -31,7 +31,7 @@ static int replace(resolution *s, dp_tensor **slot)
     dp_tensor *plain;
 
     for (uint32_t i = 0; i < s->n; i++)
-        if (s->twins[i].own == *slot) { /* f(x, out=x): both stay one tensor */
+        if (s->twins[i].own == *slot) { /* in f(x, out=x), both arguments stay one tensor */
             *slot = s->twins[i].plain;
             return 0;
         }
@@ -132,8 +132,8 @@ static int resolve(dp_call *call)
 DP_FALLBACK(Conjugate, resolve)
 DP_FALLBACK(Negative, resolve)
 
-/* Operators that skip the fallback: they only read sizes, resolve the bit themselves (dp_copy()),
- * or change the geometry of their argument. */
+/* Operators that skip the fallback, because they only read sizes, resolve the bit themselves
+ * (dp_copy()), or only change the sizes and strides of their argument. */
 #define SEE_THROUGH(key)                                                                           \
     DP_LIBRARY_IMPL(aten, key, DP_IMPL_FALLTHROUGH("copy_"), DP_IMPL_FALLTHROUGH("clone"),         \
                     DP_IMPL_FALLTHROUGH("_conj_physical"), DP_IMPL_FALLTHROUGH("conj_physical_"),  \

@@ -3,7 +3,7 @@
 #include "composite.h"
 #include <string.h>
 
-enum { ARGS_MAX = 32 }; /* arguments of the target, with its out= */
+enum { ARGS_MAX = 32 }; /* greatest number of arguments of the target, including out= */
 
 static const dp_op *find(dp_call *call, const char *target)
 {
@@ -185,7 +185,7 @@ int variant_in_place_of(dp_call *call, const char *target, int dtype)
     if (rc < 0)
         return rc;
     rc = check_cast(call, made.u.t, self, dtype);
-    if (rc == 0) /* an operator: self may have history */
+    if (rc == 0) /* an operator, not dp_copy(), because autograd must record the copy */
         rc = DP_INVOKE(call->ctx, "aten::copy_", (T, T, b), (), self, made.u.t, false);
     dp_values_release(&made, 1);
     return rc;

@@ -7,20 +7,22 @@
 
 #include <dispatchd/plugin.h>
 
-/* Dtype of the result: that of self; bool; the real dtype of a complex self; the complex dtype of a
- * real self. */
+/* Dtype of the result: the dtype of self; bool; the real dtype of a complex self; the complex dtype
+ * of a real self. */
 enum { VARIANT_SAME, VARIANT_BOOL, VARIANT_REAL, VARIANT_COMPLEX };
 
-/* Call `target`, which takes tensors where the call has Scalars: argument i is converted to a
- * wrapped number for each bit i of `scalars`. */
+/* Call `target`, which takes tensors where the call has Scalars.  For each bit i that is set in
+ * `scalars`, argument i is converted to a 0-dim tensor (wrap_scalar() in composite.h). */
 int variant_wrapped(dp_call *call, const char *target, uint32_t scalars);
-/* Call `target`, the overload with out= as its last argument.  The out= tensor is a new one, or, if
- * the call's operator is in-place, the first argument of the call.  `result` is a FORM_* above. */
+/* Call `target`, the overload with out= as its last argument.  The out= tensor is a new tensor, or,
+ * if the call's operator is in-place, the first argument of the call.  `result` is the dtype of the
+ * result, VARIANT_SAME to VARIANT_COMPLEX. */
 int variant_by_out(dp_call *call, const char *target, int result);
-/* Dtype required of a written tensor: any to which the result can be cast; exactly the result's. */
+/* Check of the dtype of a written tensor: the result can be cast to it; the result has it. */
 enum { VARIANT_CAST, VARIANT_EXACT };
 /* Call `target`, the overload without the call's last arguments, the out= tensors.  There is one
- * out= tensor per return of the target; it is resized and gets a copy of that return. */
+ * out= tensor per return of the target; it is resized and gets a copy of that return.  `dtype` is
+ * VARIANT_CAST or VARIANT_EXACT. */
 int variant_out_of(dp_call *call, const char *target, int dtype);
 /* Call `target` for an in-place operator and copy its return to the first argument of the call. */
 int variant_in_place_of(dp_call *call, const char *target, int dtype);

@@ -12,8 +12,8 @@ static int check_rank(dp_ctx *ctx, const char *name, int ndim)
                                name, ndim);
 }
 
-/* Check the weights `w` of `n` observations, the argument `name` of cov.  `w` may be NULL; `whole`:
- * the weights must be integers, else floats. */
+/* Check `w`, the weights of `n` observations, which are the argument `name` of cov; `w` may be
+ * NULL.  `whole` true means that the weights must be integers, false that they must be floats. */
 static int check_weights(dp_ctx *ctx, const char *name, dp_tensor *w, int64_t n, bool whole)
 {
     chain c = {.ctx = ctx};
@@ -41,8 +41,8 @@ static int check_weights(dp_ctx *ctx, const char *name, dp_tensor *w, int64_t n,
     return chain_end(&c, NULL, NULL);
 }
 
-/* Return the divisor of the covariances: the sum of the weights minus the correction for the mean,
- * which is computed from the same observations. */
+/* Return the divisor of the covariances: the sum of the weights minus a term for `correction` (1 is
+ * Bessel's correction).  `w` and `aweights` may be NULL. */
 static dp_tensor *divisor(chain *c, dp_tensor *w, dp_tensor *sum, dp_tensor *aweights,
                           int64_t correction)
 {

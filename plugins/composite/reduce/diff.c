@@ -2,7 +2,8 @@
  * (aten/src/ATen/native/ReduceOps.cpp). */
 #include "core/chain.h"
 
-/* Check a tensor that is prepended or appended to self along `dim`. */
+/* Check that `other`, which is prepended or appended to self along `dim`, has the sizes of self in
+ * the other dimensions.  `x` is the view of self.  DP_ERUNTIME: the sizes differ. */
 static int check_joined(dp_ctx *ctx, const dp_view *x, dp_tensor *other, int64_t dim)
 {
     if (other == NULL)
@@ -35,8 +36,8 @@ static dp_tensor *joined(chain *c, dp_tensor *before, dp_tensor *t, dp_tensor *a
     return n < 2 ? t : CHAIN(c, "aten::cat", "lTi>T", list, n, dim);
 }
 
-/* Compute the differences of neighbouring elements of `t`, `n` times.  The last differences are
- * written to `out` unless it is NULL. */
+/* Replace `t` by the differences of its neighbouring elements, `n` times, and return it.  If `out`
+ * is not NULL, the last differences are written to it instead, and NULL is returned. */
 static dp_tensor *differences(chain *c, dp_tensor *t, int64_t n, int64_t dim, dp_tensor *out)
 {
     DP_VIEW(x, t);

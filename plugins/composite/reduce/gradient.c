@@ -2,7 +2,7 @@
  * samples (aten/src/ATen/native/ReduceOps.cpp: gradient). */
 #include "core/chain.h"
 
-/* one call of any overload */
+/* arguments of one call of any overload */
 typedef struct gradient {
     dp_ctx *ctx;
     dp_tensor *self;
@@ -71,7 +71,8 @@ static dp_tensor *part(chain *c, dp_tensor *t, int64_t dim, int64_t start, int64
     return CHAIN(c, "aten::slice.Tensor", "Tioioi>T", t, dim, &start, &end);
 }
 
-/* Return the sample with index `k`, counted from the front or the back, as a slice of size 1. */
+/* Return the sample with index `k`, counted from the front or, with `back`, from the back, as a
+ * slice of size 1. */
 static dp_tensor *edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t k)
 {
     return back ? part(c, t, dim, -k - 1, k == 0 ? INT64_MAX : -k) : part(c, t, dim, k, k + 1);
@@ -100,8 +101,8 @@ static dp_tensor *over(chain *c, dp_tensor *t, dp_value distance)
     return chain_Ts(c, "aten::div.Scalar", t, distance);
 }
 
-/* Estimate the derivative at an edge: from the difference of two samples (order 1), or from a
- * parabola through three samples (order 2). */
+/* Estimate the derivative at the first sample or, with `back`, at the last sample: from the
+ * difference of two samples (order 1), or from a parabola through three samples (order 2). */
 static dp_tensor *even_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t order,
                             dp_value distance)
 {
@@ -142,7 +143,7 @@ static dp_tensor *negative(chain *c, dp_tensor *t)
 }
 
 /* Estimate the derivative at an edge, like even_edge().  `steps` are the distances between
- * neighbouring samples; `h` is the distance nearest to the edge, `k` the next one. */
+ * neighbouring samples; the local `h` is the distance nearest to the edge, `k` the next one. */
 static dp_tensor *uneven_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t order,
                               dp_tensor *steps)
 {
@@ -165,7 +166,7 @@ static dp_tensor *uneven_edge(chain *c, dp_tensor *t, int64_t dim, bool back, in
     return chain_add(c, chain_add(c, chain_mul(c, near, p), chain_mul(c, middle, q)), r);
 }
 
-/* Return the vector `t` as a tensor of `ndim` dimensions that extends along `dim`. */
+/* Return the vector `t` as a tensor of `ndim` dimensions that all have size 1, except `dim`. */
 static dp_tensor *shaped(chain *c, dp_tensor *t, int ndim, int64_t dim)
 {
     int64_t sizes[DP_DIM_MAX];

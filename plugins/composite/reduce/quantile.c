@@ -8,7 +8,7 @@ enum { LINEAR, LOWER, HIGHER, MIDPOINT, NEAREST, MODES };
 typedef struct quantile_call {
     dp_ctx *ctx;
     dp_tensor *self, *q;
-    const int64_t *dim; /* NULL: all elements are one line */
+    const int64_t *dim; /* dimension to reduce; NULL: all dimensions */
     bool keepdim, ignore_nan;
     dp_str interpolation;
     int mode;
@@ -51,8 +51,9 @@ static int check_quantile(quantile_call *p)
     return wrap_dim(p->ctx, &p->at, x.ndim);
 }
 
-/* Return the lines of self along the reduced dimension, sorted, as a tensor [.., n].  The
- * dimensions before n are those of the result: without the reduced dimension, or with size 1. */
+/* Return self sorted along the reduced dimension, which becomes the last dimension, as a tensor
+ * [.., n].  The dimensions before n are the dimensions of the result: the reduced dimension is left
+ * out, or has size 1 with keepdim. */
 static dp_tensor *sorted_lines(chain *c, const quantile_call *p)
 {
     int64_t sizes[DP_DIM_MAX], any = -1;
@@ -82,8 +83,9 @@ static dp_tensor *sorted_lines(chain *c, const quantile_call *p)
     return CHAIN(c, "aten::reshape", "Tli>T", chain_keep(c, sorted), sizes, n);
 }
 
-/* Return the ranks of the quantiles in the sorted lines, as a tensor [.., number of q].  In a line
- * with a NaN, the rank is that of the last element, a NaN; with ignore_nan, NaNs do not count. */
+/* Return the ranks (indices, perhaps fractional) of the quantiles in the last dimension of
+ * `sorted`, as a tensor [.., number of q].  If that dimension has a NaN, the rank is the index of
+ * the last element, which is NaN; with ignore_nan, NaNs do not count. */
 static dp_tensor *ranks_of(chain *c, const quantile_call *p, dp_tensor *sorted)
 {
     int64_t last = -1;
@@ -111,8 +113,8 @@ static dp_tensor *elements_at(chain *c, dp_tensor *sorted, dp_tensor *ranks)
     return CHAIN(c, "aten::gather", "TiT>T", sorted, (int64_t)-1, at);
 }
 
-/* Return the elements of the sorted lines at `ranks`.  p->mode says whether a rank between two
- * elements is rounded, or the two elements are interpolated. */
+/* Return the elements of `sorted` at `ranks`.  p->mode says whether a rank between two elements is
+ * rounded, or the two elements are interpolated. */
 static dp_tensor *interpolate(chain *c, const quantile_call *p, dp_tensor *sorted, dp_tensor *ranks)
 {
     static const char *const rounding[MODES] = {
@@ -152,7 +154,7 @@ static dp_tensor *compute(chain *c, const quantile_call *p)
     return CHAIN(c, "aten::squeeze.dim", "Ti>T", t, (int64_t)-1);
 }
 
-/* Compute the quantiles into `out`, or, if it is NULL, into a new tensor *made. */
+/* Compute the quantiles into `out`, or into a new tensor *made if `out` is NULL. */
 static int run_quantile(quantile_call *p, dp_tensor *out, dp_tensor **made)
 {
     chain c = {.ctx = p->ctx};

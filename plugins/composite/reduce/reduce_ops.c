@@ -84,7 +84,7 @@ static int nanmean_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t 
     return rc;
 }
 
-/* -- var and std: `unbiased` means a correction of 1, else 0 -- */
+/* -- var and std: `unbiased` true is correction 1, false is correction 0 -- */
 
 #define VARIANCE(name)                                                                             \
     static int name##_dim(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,              \
@@ -140,7 +140,7 @@ static int norm_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, int64_t d
 /* -- logsumexp -- */
 
 /* Compute log(sum(exp(t))) into *out, and overwrite `t` with exp(t).  Here and in the functions
- * below, *out NULL means that a new tensor is made. */
+ * below, if *out is NULL, it is set to a new tensor. */
 static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, bool keepdim,
                        dp_tensor **out)
 {

@@ -1,4 +1,4 @@
-/* dense.c -- dtype checks, scratch memory and parallel grain for kernels that loop over arrays. */
+/* dense.c -- dtype checks, scratch memory and grain sizes for kernels that loop over arrays. */
 #include "dense.h"
 #include <dispatchd/check.h>
 
@@ -45,7 +45,7 @@ void *dense_array(dp_ctx *ctx, int64_t n, size_t item)
 
 int64_t dense_grain(double each)
 {
-    enum { WORTHWHILE = 32768 }; /* number of element operations that pays for waking a thread */
+    enum { WORTHWHILE = 32768 }; /* element operations that take longer than waking a thread */
     int64_t grain = (int64_t)(WORTHWHILE / (each > 1 ? each : 1));
     return grain > 0 ? grain : 1;
 }

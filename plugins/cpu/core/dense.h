@@ -1,4 +1,4 @@
-/* dense.h -- dtype checks, scratch memory and parallel grain for kernels that loop over arrays. */
+/* dense.h -- dtype checks, scratch memory and grain sizes for kernels that loop over arrays. */
 #ifndef CPU_DENSE_H
 #define CPU_DENSE_H
 
@@ -17,22 +17,22 @@ const char *dense_type_name(dp_dtype d);
 #define DENSE_NUMBERS  (DENSE_FLOATS | DENSE_INTEGERS)
 #define DENSE_ALL      (DENSE_NUMBERS | DENSE_BIT(DP_FLOAT16) | DENSE_BIT(DP_BOOL))
 
-/* Check that `d` is in `types`, a mask of DENSE_BIT()s.
- * DP_ERUNTIME: it is not ("what" not implemented for 'Half'). */
+/* Check that dtype `d` is in `types`, a mask of DENSE_BIT()s.  `what` is the name of the kernel in
+ * the error message ("what" not implemented for 'Half').  DP_ERUNTIME: d is not in types. */
 int dense_check_type(dp_ctx *ctx, const char *what, dp_dtype d, unsigned types);
-/* Check that dtype `got` is `want`.
- * DP_ERUNTIME: it is not (expected scalar type Float but found Double). */
+/* Check that dtype `got` is equal to `want`.
+ * DP_ERUNTIME: they differ (expected scalar type Float but found Double). */
 int dense_check_same(dp_ctx *ctx, dp_dtype want, dp_dtype got);
 
 /* Return the address of the first element of `t`. */
 void *dense_data(const dp_tensor *t);
-/* Allocate memory for `n` items of `item` bytes; the host frees the memory when the call ends.
- * NULL: the allocation failed, and `ctx` has the error. */
+/* Allocate memory for `n` items of `item` bytes.  The dispatcher frees the memory when the running
+ * operator call ends.  NULL: the allocation failed, and `ctx` has the error. */
 void *dense_array(dp_ctx *ctx, int64_t n, size_t item);
 
-/* Return the grain of a parallel loop: the number of steps that pay for waking a thread.  `each` is
- * the number of element operations in one step; it is a double, because a product of sizes may
- * exceed an int64. */
+/* Return the grain size for dp_parallel_for(): the number of loop steps that take longer than
+ * waking a thread.  `each` is the number of element operations in one step; its type is double,
+ * because a product of sizes may exceed an int64. */
 int64_t dense_grain(double each);
 
 #endif

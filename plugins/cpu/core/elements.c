@@ -1,4 +1,5 @@
-/* elements.c -- copying of elements by their size in bytes, and checks of written tensors. */
+/* elements.c -- copies of elements of any dtype, given the size of an element in bytes, and checks
+ * of tensors that a kernel will write. */
 #include "elements.h"
 #include "lib/poll.h"
 
@@ -26,7 +27,7 @@ void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *sr
         fill(dst, (size_t)n * size, src, size);
         return;
     }
-    /* Steps known at compile time let the compiler vectorize the loop of a flip. */
+    /* If the strides are known at compile time, the compiler vectorizes the loop of flip(). */
     bool reversed = to == (int64_t)size && from == -to;
     switch (size) {
 #define EACH(bytes, type)                                                                          \

@@ -1,4 +1,5 @@
-/* elements.h -- copying of elements by their size in bytes, and checks of written tensors. */
+/* elements.h -- copies of elements of any dtype, given the size of an element in bytes, and checks
+ * of tensors that a kernel will write. */
 #ifndef CPU_ELEMENTS_H
 #define CPU_ELEMENTS_H
 
@@ -17,12 +18,13 @@ int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype);
  * memory with each other, or with a tensor of others [n].
  * Source: assert_no_internal_overlap, assert_no_overlap. */
 int check_apart(dp_ctx *ctx, dp_tensor *written, dp_tensor *const *others, int n);
-/* Check that a uint8 `mask` contains only 0 and 1.  DP_ERUNTIME: it has a greater element. */
+/* Check that a bool or uint8 `mask` contains only 0 and 1.  DP_ERUNTIME: an element is greater. */
 int check_bits(dp_ctx *ctx, dp_tensor *mask);
 /* Copy `n` elements of `size` bytes from `src` to `dst`.  `to` and `from` are the strides in bytes
  * of dst and src; they may be negative or 0. */
 void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *src, int64_t from);
-/* Copy like copy_elements(), but for any `n`: a cancelled request ends the copy early (poll.h). */
+/* Copy like copy_elements(), but end early if the client cancels its request (poll.h).  It is for
+ * copies that may be long. */
 void copy_line(const dp_ctx *ctx, size_t size, int64_t n, char *dst, int64_t to, const char *src,
                int64_t from);
 

@@ -1,4 +1,5 @@
-/* isa.c -- the choice of the vector level (dispatchd/isa.h) whose code runs. */
+/* isa.c -- the choice of the vector level, the set of CPU instructions (such as AVX2) that kernels
+ * use (dispatchd/isa.h). */
 #include "isa.h"
 
 int cpu_level = DP_ISA_V1;

@@ -1,7 +1,9 @@
-/* isa.h -- the vector level (dispatchd/isa.h), chosen when the plugin is loaded.
+/* isa.h -- the vector level, the set of CPU instructions (such as AVX2) that kernels use
+ * (dispatchd/isa.h); the plugin chooses it when it is loaded.
  *
- * Each source in a folder levels/, and each generated one, is compiled once per vector level of
- * the target.  In plugin.mk, CFLAGS_mine_v4 has the flags of the source mine.c at level v4. */
+ * Each source in a folder levels/, and each generated source, is compiled once per vector level of
+ * the CPU architecture.  In plugin.mk, CFLAGS_mine_v4 has the compiler flags of a source mine.c at
+ * level v4. */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 
@@ -14,10 +16,11 @@ extern int cpu_level;
 /* Set cpu_level from the CPU and the daemon's options.  Return 0, or an error of dp_cpu_level(). */
 int cpu_choose_level(dp_ctx *ctx);
 
+/* the table `name` of the level in use */
 #define CPU_CHOSEN(name) DP_ISA_CHOSEN(cpu_level, name)
 
-/* DP_ISA_TABLES of a family that is compiled only for v1 and v3 (to_v3 in pointwise.yaml); v4 uses
- * the code for v3. */
+/* like DP_ISA_TABLES, for operators that are compiled only for levels v1 and v3 (`to_v3` in
+ * pointwise.yaml): level v4 uses the code for v3 */
 #if defined __x86_64__ && !defined DP_ISA_ONLY
 #define CPU_TABLES_TO_V3(name)                                                                     \
     {                                                                                              \

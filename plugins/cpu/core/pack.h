@@ -23,7 +23,7 @@ typedef struct pack {
     dp_tensor *made[PACK_MAX]; /* owned tensors [n] */
 } pack;
 
-/* Return the elements of `t` as a contiguous array of `dtype`: those of t itself where t is
+/* Return the elements of `t` as a contiguous array of `dtype`: the elements of t itself if t is
  * contiguous and has that dtype, else a copy.  NULL if t is NULL. */
 void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype);
 /* Return a copy of the elements of `t` as a contiguous array of `dtype`.  Kernels use it for values
@@ -31,14 +31,16 @@ void *pack_get(pack *p, dp_tensor *t, dp_dtype dtype);
 void *pack_own(pack *p, dp_tensor *t, dp_dtype dtype);
 /* Return the elements of `t` like pack_get(), but contiguous in memory format `format`. */
 void *pack_as(pack *p, dp_tensor *t, dp_dtype dtype, dp_memory_format format);
-/* Make a tensor of uninitialized elements that the pack owns; return its elements and store the
- * tensor in *out. */
+/* Make a contiguous tensor with uninitialized elements.  Store it in *out and return its elements;
+ * the pack owns the tensor. */
 void *pack_new(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
+/* Make a tensor like pack_new(), but contiguous in memory format `format`. */
 void *pack_new_as(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_memory_format format,
                   dp_tensor **out);
 /* Make a tensor like pack_new(), with all elements 0. */
 void *pack_zeros(pack *p, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out);
-/* Allocate memory for `n` items of `item` bytes; the host frees the memory when the call ends. */
+/* Allocate memory for `n` items of `item` bytes.  The dispatcher frees the memory when the running
+ * operator call ends. */
 void *pack_array(pack *p, int64_t n, size_t item);
 /* Resize *out, unless it is NULL, to the shape of `made`; *out must have `dtype`.  An operator with
  * several outputs calls it for each of them before pack_give() writes the first one. */

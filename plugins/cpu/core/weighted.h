@@ -14,13 +14,13 @@ typedef struct wt_rows {
     int64_t dim, padding; /* columns of the table; row index to skip */
 } wt_rows;
 
-/* Compute to [n] = sum over k < count of by[k] * from[k] [n] in the precision of the element type.
- * Each product is added by a fused multiply-add. */
+/* Set each to[i], for i < `n`, to the sum of by[k] * from[k][i] over all k < `count`.  Each product
+ * is added by a fused multiply-add in the precision of the element type. */
 typedef void (*wt_combine)(size_t n, void *to, char *const *from, const double *by, int count);
 DP_ISA_TABLE(wt_combine, wt_combined) /* [2]: float32, float64 */
 
-/* Add the terms [begin, end) of the sum to out [dim].  The rows of a block are summed in float32,
- * the sums of blocks in double. */
+/* Add the terms [begin, end) of sum `r` to out [dim].  Rows are summed in float32 in blocks of 64
+ * rows; the sums of the blocks are added in double. */
 typedef void (*wt_add)(const wt_rows *r, int64_t begin, int64_t end, double *out);
 DP_ISA_TABLE(wt_add, wt_added) /* [1] */
 

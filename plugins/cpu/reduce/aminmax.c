@@ -3,7 +3,7 @@
 #include "core/dense.h"
 #include "reduce.h"
 
-/* Write the minima and the maxima to outs [2]; NULL ones are made. */
+/* Write the minima and the maxima to outs [2].  Both may be NULL and are then new tensors. */
 static int run_aminmax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool keepdim,
                        dp_tensor **outs)
 {
@@ -18,7 +18,9 @@ static int run_aminmax(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, bool ke
     rd_args a = {.self = x ? x : self, .dims = dim, .n_dims = dim ? 1 : 0, .keepdim = keepdim};
     if (rc == 0)
         rc = rd_run(ctx, &rd_amin, &a, &outs[0]);
-    if (rc == 0 && given) /* not rd_run(): its dp_refuse() would claim that outs[0] is unwritten */
+    /* rd_run() is not used here, because it reports errors by dp_refuse(), which tells the
+     * dispatcher that no argument has changed; outs[0] is already written */
+    if (rc == 0 && given)
         rc = dp_invoke(ctx, "aten::amax.out", "TlibT>", a.self, dim, a.n_dims, (int)keepdim,
                        outs[1]);
     else if (rc == 0)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* one scan, shared by all threads */
 typedef struct sc_job {
     const dp_ctx *ctx;
     sc_loop loop;
@@ -101,9 +102,10 @@ static int run_loop(dp_ctx *ctx, sc_job *j)
 
 /* -- preparing -- */
 
+/* arguments of one operator call */
 typedef struct sc_call {
-    int op;
-    const char *name;
+    int op;           /* SC_* */
+    const char *name; /* name of the operator in error messages */
     dp_tensor *self;
     int64_t dim;
     dp_dtype dtype; /* dtype of the result */

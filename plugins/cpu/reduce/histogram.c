@@ -11,8 +11,8 @@
 
 /* -- histograms -- */
 
-/* One call.  A point is `dims` elements along the last dimension of `self`; if `flat`, each element
- * of self is a point. */
+/* Arguments and state of one call.  A point is `dims` elements along the last dimension of `self`;
+ * if `flat`, each element of self is a point. */
 typedef struct histogram {
     dp_tensor *self, *weight; /* weight may be NULL */
     bool flat, density;
@@ -37,7 +37,8 @@ static int begin_flat(histogram *h)
     return 0;
 }
 
-/* Set the points of `h`; `n_bins` is the number of dimensions for which bins are given. */
+/* Set h->dims and h->n from self.  `n_bins` is the number of dimensions for which the call has
+ * bins.  DP_ERUNTIME: n_bins is not the size of self's last dimension. */
 static int begin_points(dp_ctx *ctx, histogram *h, size_t n_bins)
 {
     DP_VIEW(x, h->self);
@@ -88,7 +89,8 @@ static int check_weight(dp_ctx *ctx, const histogram *h)
         dp_shape_text(a, x.sizes, (size_t)x.ndim), dp_shape_text(b, w.sizes, (size_t)w.ndim));
 }
 
-/* Set *least and *most to the range of coordinate `d` of the points; NaN if a coordinate is NaN. */
+/* Set *least and *most to the least and the greatest coordinate `d` of points [n, dims]; NaN if one
+ * of these coordinates is NaN. */
 static void find_range(const histogram *h, const double *points, int d, double *least, double *most)
 {
     for (int64_t i = 0; i < h->n; i++) {

@@ -9,6 +9,7 @@
  * interpolation corrected by a search in the nearest edges. */
 enum { BINS_SEARCH, BINS_LINEAR, BINS_LINEAR_LOCAL };
 
+/* arguments and state of bins_count() */
 typedef struct binning {
     int64_t n;                     /* number of points */
     int dims, method;              /* coordinates of a point; BINS_* */
@@ -17,8 +18,9 @@ typedef struct binning {
     const void *edges[DP_DIM_MAX]; /* ascending bin edges of each dimension, in the points' dtype */
     int64_t n_edges[DP_DIM_MAX];   /* number of edges of each dimension, at least 2 */
     /* the members below are set by bins_count() */
-    int64_t steps[DP_DIM_MAX], bins, slots; /* strides of hist; its bins; parts of the work */
-    void *counts;                           /* [slots, bins]: a histogram of each part */
+    int64_t steps[DP_DIM_MAX], bins; /* strides of the histogram; number of its bins */
+    int64_t slots;                   /* parts of the points, which threads count in parallel */
+    void *counts;                    /* [slots, bins]: a histogram of each part */
 } binning;
 
 /* Set each element of `hist` to the number of points in its bin, or to the sum of their weights.

@@ -4,14 +4,16 @@
 #include "core/dense.h"
 #include "sort/order.h"
 
+/* one search, shared by all threads */
 typedef struct membership {
     dp_view from;       /* test elements: sorted, contiguous, int64 or float64 */
     const void *values; /* elements to test, of the same dtype */
     uint8_t *out;       /* results, as bool */
-    bool invert;        /* true means: not in the set */
+    bool invert;        /* the results are negated */
 } membership;
 
-/* A binary search per element.  NaN is never found, because it is not equal to itself. */
+/* Define a loop that searches each element by bisection.  NaN is never found, because it is not
+ * equal to itself. */
 #define AMONG(name, type)                                                                          \
     static void name(int64_t begin, int64_t end, void *user)                                       \
     {                                                                                              \
@@ -36,8 +38,8 @@ static int check_member(dp_ctx *ctx, dp_dtype dtype)
 }
 
 /* Refuse float16 where PyTorch does.  PyTorch compares with each test element if there are few of
- * them, else it sorts; float16 is implemented only for sorting, and only with `unique`
- * (assume_unique).  DP_ERUNTIME: the dtype is float16, and PyTorch would take another path. */
+ * them, else it sorts; it supports float16 only for sorting, and only with `unique`
+ * (assume_unique).  DP_ERUNTIME: the dtype is float16, and PyTorch does not support this case. */
 static int check_half(dp_ctx *ctx, const dp_view *x, const dp_view *t, dp_dtype dtype, bool unique)
 {
     bool few = (double)t->numel < floor(10.0 * pow((double)x->numel, 0.145));
@@ -123,7 +125,8 @@ static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, b
     return gs_end(rc, given, out);
 }
 
-/* Make a 0-dim tensor of `s`, a wrapped number for type promotion.  *out owned. */
+/* Make a 0-dim tensor of `s` that type promotion treats like a Python number (a wrapped number).
+ * *out owned. */
 static int wrap_number(dp_ctx *ctx, dp_value s, dp_tensor **out)
 {
     int rc = dp_scalar_tensor(ctx, s, DP_DTYPE_NONE, out);
@@ -133,7 +136,7 @@ static int wrap_number(dp_ctx *ctx, dp_value s, dp_tensor **out)
     return rc;
 }
 
-/* Run isin with one test element `s`, which is eq, or ne if `invert`. */
+/* Run isin with one test element `s`, by calling the operator eq, or ne if `invert`. */
 static int write_isin_scalar(dp_ctx *ctx, dp_tensor *x, dp_value s, bool invert, dp_tensor **out)
 {
     bool given = *out != NULL;

@@ -5,6 +5,7 @@
 #include "core/elements.h"
 #include <dispatchd/iter.h>
 
+/* state of one call of rd_run() */
 typedef struct rd_job {
     const rd_op *op;
     const rd_args *args;
@@ -62,8 +63,8 @@ static void take_shape(rd_job *j)
     }
 }
 
-/* Check a reduction without identity (amax): a reduced dimension must not have size 0.
- * DP_EINDEX, DP_ERUNTIME: it has.  Source: at::native::zero_numel_check_dims. */
+/* Check that a reduction without identity (amax) reduces no dimension of size 0.
+ * DP_EINDEX, DP_ERUNTIME: it does.  Source: at::native::zero_numel_check_dims. */
 static int check_elements(dp_ctx *ctx, const rd_job *j)
 {
     if (!(j->op->flags & RD_NO_IDENTITY) || j->x.numel > 0)
@@ -117,7 +118,8 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
     DP_VIEW(y, outs[0]);
     bool halves = flags & RD_RESULT_REAL && dp_dtype_is_complex(j->dtype);
     bool wide = y.dtype == DP_FLOAT64 || y.dtype == DP_COMPLEX128;
-    dp_dtype result = halves ? DP_FLOAT32 : j->dtype; /* any float can be cast to another */
+    /* float32 stands for both real dtypes, since any float can be cast to another float */
+    dp_dtype result = halves ? DP_FLOAT32 : j->dtype;
     if (flags & RD_FLOAT_ONLY && !dp_can_cast(result, y.dtype))
         return dp_fail(ctx, DP_ERUNTIME,
                        "result type %s can't be cast to the desired output type %s",
@@ -126,7 +128,8 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
     return 0;
 }
 
-/* Check with RD_SAME_KIND that self can be cast to j->dtype.  DP_ERUNTIME: it cannot.
+/* Check that self can be cast to j->dtype, if the reduction has flag RD_SAME_KIND.
+ * DP_ERUNTIME: self cannot be cast.
  * Source: at::native::nansum_out. */
 static int check_kind(dp_ctx *ctx, const rd_job *j)
 {
@@ -137,8 +140,9 @@ static int check_kind(dp_ctx *ctx, const rd_job *j)
                    j->op->name, dense_type_name(j->x.dtype), dense_type_name(j->dtype));
 }
 
-/* Set j->kernel and j->loop.  Integers are read in their own dtype, whatever the dtype of their
- * sum; other elements are converted to j->dtype.  DP_ERUNTIME: there is no kernel for the dtype. */
+/* Set j->kernel and j->loop.  The loops read integers in the dtype of self, even if j->dtype is
+ * wider; other elements are converted to j->dtype.  DP_ERUNTIME: there is no kernel for the
+ * dtype. */
 static int take_kernel(dp_ctx *ctx, rd_job *j)
 {
     bool whole = j->op->flags & RD_INT_TO_LONG && dp_dtype_is_integral(j->x.dtype, true) &&
@@ -165,8 +169,8 @@ static dp_dtype result_dtype(const rd_job *j, int k)
     return j->kernel->result[k];
 }
 
-/* Set *x to self or, if the loops would not round as PyTorch does, to a copy of self in j->dtype:
- * elements are rounded to a 16-bit or narrower float dtype before the reduction.  *x owned. */
+/* Set *x to self, or to a copy of self in j->dtype if PyTorch rounds the elements to that dtype (a
+ * 16-bit float) before it reduces them; the loops compute in a wider dtype, j->loop.  *x owned. */
 static int take_elements(dp_ctx *ctx, rd_job *j, dp_tensor **x)
 {
     dp_dtype own = j->x.dtype, wanted = j->dtype;

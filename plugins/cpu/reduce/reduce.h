@@ -41,10 +41,10 @@ typedef struct rd_kernel {
 typedef rd_kernel rd_row[PW_TYPES];
 
 enum {                      /* rd_op.flags */
-       RD_DTYPE = 1,        /* the dtype argument, else the dtype of out=, is computed in */
+       RD_DTYPE = 1,        /* the dtype argument, else out=, sets the dtype of the computation */
        RD_INT_TO_LONG = 2,  /* integers and bools are computed in int64 if no dtype is given */
        RD_NO_IDENTITY = 4,  /* zero elements have no result */
-       RD_ROW_MAJOR = 8,    /* the result is an index of elements in row-major order */
+       RD_ROW_MAJOR = 8,    /* the result is the index of an element, in row-major order */
        RD_RESULT_BOOL = 16, /* the result is bool, or uint8 where the elements are uint8 */
        RD_RESULT_LONG = 32, /* the first result is int64 */
        RD_RESULT_REAL = 64, /* the first result is the real dtype of complex elements */
@@ -62,7 +62,7 @@ enum {                      /* rd_op.flags */
 /* a reduction */
 typedef struct rd_op {
     const char *name, *error;    /* names of the operator and of its loops in error messages */
-    const rd_row *const *tables; /* [DP_ISA_LEVELS]: kernels of the operator's family */
+    const rd_row *const *tables; /* [DP_ISA_LEVELS]: kernels by vector level and row */
     int row, flags, n_out;       /* row in the tables; RD_*; number of outputs */
 } rd_op;
 
@@ -77,9 +77,10 @@ typedef struct rd_args {
     bool dims_in_turn; /* each dimension is checked for range and repetition before the next one */
 } rd_args;
 
-/* Run reduction `op`.  outs [op->n_out]: NULL ones are made, and the caller owns them; others are
- * resized.  DP_ERUNTIME: the reduction does not take the dtype, or a dimension is repeated.
- * DP_EINDEX: a dimension is out of range, or has size 0 and the reduction has no identity. */
+/* Run reduction `op` into outs [op->n_out].  An output that is NULL is set to a new tensor, which
+ * the caller owns; any other output is resized.  DP_ERUNTIME: the reduction does not take the
+ * dtype, or a dimension is repeated.  DP_EINDEX: a dimension is out of range, or has size 0 and the
+ * reduction has no identity. */
 int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs);
 
 /* reductions of reduce.yaml that C code runs */

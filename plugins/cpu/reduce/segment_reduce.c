@@ -10,7 +10,9 @@
 
 typedef enum reduction { MAX, MEAN, MIN, SUM, PROD } reduction;
 
-/* contiguous tensors: data [outer, n, inner], output and its gradient [outer, count, inner] */
+/* One call.  All tensors are contiguous.  `data` has sizes [outer, n, inner], where n is the size
+ * of the reduced dimension; `output` and its gradient have sizes [outer, count, inner], where count
+ * is the number of segments. */
 typedef struct segments {
     reduction op;
     bool has_initial;
@@ -68,7 +70,7 @@ SEGMENTED(REDUCE)
  * `step` elements -- */
 
 #define BACKWARD(name, dtype, memory, value, load, store)                                          \
-    /* All extreme elements share `grad`; like PyTorch, divide only gradients above 0. */          \
+    /* Divide `grad` between all extreme elements, but, like PyTorch, only if it is above 0. */    \
     static void extremes_##name(const memory *x, int64_t n, int64_t step, value output,            \
                                 value grad, memory *to)                                            \
     {                                                                                              \
@@ -189,7 +191,7 @@ static int check_bounds(dp_ctx *ctx, const segment_call *c, const dp_view *x, co
 
 /* Compute begin [count + 1] from one row of lengths or offsets, `given`.
  * DP_ERUNTIME: a segment is not inside the data, or the lengths do not sum to `n` and the call is
- * not `unsafe`. */
+ * not `unsafe` (the argument of segment_reduce). */
 static int find_row_bounds(dp_ctx *ctx, const segment_call *c, const segments *s,
                            const int64_t *given, int64_t *begin)
 {

@@ -24,8 +24,8 @@ enum {
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float))));
 
-/* Add columns [d, d + k * LANES) of rows [begin, end) to `out`; the sums of a block of rows stay in
- * registers. */
+/* Add columns [d, d + k * LANES) of the rows of terms [begin, end) to `out`.  `k` is a constant at
+ * each call, so that the compiler holds the sums of a block in registers. */
 static inline __attribute__((always_inline)) void
 add_lanes(const wt_rows *r, int64_t begin, int64_t end, int64_t d, int k, bool scaled, double *out)
 {

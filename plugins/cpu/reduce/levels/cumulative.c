@@ -1,19 +1,22 @@
 /* cumulative.c -- loops of cumulative sums, products, maxima, minima and logsumexp
  * (aten/src/ATen/native/cpu/ReduceOpsKernel.cpp).
  *
- * In one line, each step depends on the result of the step before it.  A loop therefore takes
- * several lines at a time.  Floats are added and multiplied in double. */
+ * Along one line, each step depends on the result of the step before it.  A loop therefore takes
+ * several lines at a time, so that the CPU can run their steps in parallel.  Floats are added and
+ * multiplied in double. */
 #include "reduce/cumulative.h"
 #include "lib/math.h"
 #include "pointwise/loops/math.h"
 
-/* Lines per loop where lines are not neighbours.  Input and output are twice as many lines; the
- * cache does not hold more lines that are 4096 bytes apart. */
+/* Lines that one loop takes at a time if they are not neighbours in memory.  The loop then uses
+ * 2 * CHAINS addresses at a time, and a typical L1 cache holds only 8 addresses that are a multiple
+ * of 4096 bytes apart. */
 enum { CHAINS = 4 };
 #define SC_INLINE static inline __attribute__((always_inline))
 
-/* Define the loop `name` over lines of elements X, which are computed as V; each line has a running
- * value of type A that begins as `start` and becomes `step`. */
+/* Define the loop `name` over lines of elements of type X.  Each element is converted to `v`, of
+ * type V; line j has a running value a[j], of type A, which begins as `start` and is set to the
+ * expression `step` at each element. */
 #define CHAIN(name, X, V, A, start, step)                                                          \
     SC_INLINE void name##_lines(const sc_lines *l, const char *x, char *out, int64_t x_line,       \
                                 int64_t out_line, int64_t w)                                       \
@@ -48,7 +51,7 @@ enum { CHAINS = 4 };
                          l->out_line, 1);                                                          \
     }
 
-/* X(type, running type) */
+/* X(suffix of the element's type, type of the running value) */
 #define SUMMED(X)                                                                                  \
     X(u8, int64_t)                                                                                 \
     X(i8, int64_t)                                                                                 \
@@ -86,8 +89,8 @@ SC_INLINE double log_add_exp(double a, double v)
 CHAIN(logsumexp_f32, float, float, double, -INFINITY, log_add_exp(a[j], v))
 CHAIN(logsumexp_f64, double, double, double, -INFINITY, log_add_exp(a[j], v))
 
-/* Define the loop of cummax or cummin for type t.  The index is that of the last of equal elements;
- * after a NaN, the result stays NaN. */
+/* Define the loop of cummax or cummin for type t.  Of several equal elements, the last one gives
+ * the index; after a NaN, the result stays NaN. */
 #define EXTREMUM(name, t, beats)                                                                   \
     static void name##_##t(const sc_lines *l)                                                      \
     {                                                                                              \

@@ -1,5 +1,6 @@
 /* loops/extremum.h -- template of reductions to the extreme element and its first index (argmax,
- * min.dim).  It is included once for each RD_NAME, after
+ * min.dim).  It is included once for each RD_NAME, the prefix of the names of its functions, after
+ * the definition of
  *
  *     RD_X                the suffix of the type of an element
  *     RD_BEST             the RD_NAME of fold.h's reduction to the extreme element, in which NaN
@@ -29,7 +30,8 @@ RD_INLINE bool RD_(is_nan)(RD_XV x)
     return x != y; /* never true for integers */
 }
 
-/* Return the index of the first of `n` elements that is equal to `best` or is NaN; n: none is. */
+/* Return the index of the first of `n` elements that is equal to `best` or is NaN; n if there is no
+ * such element. */
 RD_INLINE int64_t RD_(find)(const RD_XM *x, int64_t n, RD_XV best)
 {
     int64_t i = 0;
@@ -84,7 +86,7 @@ RD_INLINE void RD_(find_across)(int32_t *restrict at, const char *x, int64_t s0,
     }
 }
 
-/* Merge an element into `a`, whose indices are all smaller than `index`: on a tie, `a` wins. */
+/* Merge the element `value` at `index` into `a`.  The index of `a` is smaller, so a wins a tie. */
 RD_INLINE void RD_(join)(RD_(acc) * a, RD_XM value, int64_t index)
 {
     if (RD_(beats_)((RD_XV)value, (RD_XV)a->value) ||
@@ -146,7 +148,7 @@ static void RD_(finish)(char **data, const int64_t *strides, const char *acc, in
         }
         if (last > 0)
             RD_STORE(0, value, j, m);
-        RD_STORE(last, index, j, m); /* written last: it stays if both outputs are one tensor */
+        RD_STORE(last, index, j, m); /* written last: it remains if one tensor is both outputs */
     }
 }
 

@@ -1,5 +1,6 @@
 /* loops/finish.h -- template of the conversion of partial results (fold.h) to elements of an
- * output.  It is included once for each RD_NAME, after
+ * output.  It is included once for each RD_NAME, the prefix of the names of its functions, after
+ * the definition of
  *
  *     RD_R, RD_O           suffixes of the types of a partial result and of an output's element
  *     NAME_finish_(a, s)   the output's element for the partial result `a` */

@@ -1,15 +1,17 @@
 /* loops/fold.h -- template of the loops that reduce elements by merging them in pairs.  It is
- * included once for each RD_NAME, so it has no include guard, after
+ * included once for each RD_NAME, the prefix of the names of its functions, so it has no include
+ * guard.  The including file first defines
  *
  *     RD_X, RD_A                suffixes of the types of an element and of a partial result
- *     RD_M                      suffix of the type of `about`, a value per output for each_()
+ *     RD_M                      suffix of the type of `about`, an argument of NAME_each_() that has
+ *                               one value per output (the mean, in var.h)
  *     NAME_each_(x, about, s)   the partial result for one element
  *     NAME_merge_(a, b)         the merge of two partial results
  *     RD_PARTS, RD_R            optional: 2, and a complex type, where an element is two numbers
  *                               RD_X that are merged separately (sums of complex numbers)
  *
  * It defines row(), which reduces the n0 elements of one output, and rows(), which reduces the n0
- * elements of each of n neighbouring outputs. */
+ * elements of each of w neighbouring outputs. */
 #ifndef RD_PARTS
 #define RD_PARTS 1
 #define RD_R     RD_A
@@ -23,7 +25,8 @@
 #define RD_ALL    (RD_LANES * RD_PARTS)      /* numbers in all lanes */
 #define RD_BYTES  (sizeof(RD_XM) * RD_PARTS) /* bytes of an element */
 
-/* Merge `n` numbers into the lanes, beginning at lane 0.  `first`: the lanes are uninitialized. */
+/* Merge the numbers x [n] into the lanes: x[i] into lane i % RD_ALL.  `first`: the lanes are
+ * uninitialized. */
 RD_INLINE void RD_(add)(RD_AM *restrict lanes, const RD_XM *restrict x, int64_t n, bool first,
                         RD_MV about, const rd_state *s)
 {
@@ -100,7 +103,7 @@ enum {
 };
 
 /* Merge the `w` numbers of each of `n0` rows into the lanes, then all lanes into lanes[0].  `load`
- * converts the rows; NULL: they need no conversion. */
+ * describes the conversion of the rows; NULL: the rows need no conversion. */
 RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(numbers)], const char *x, int64_t s0,
                              int64_t n0, int64_t w, const RD_MV *restrict about, const rd_state *s,
                              const rd_rows *load)
@@ -126,7 +129,7 @@ RD_INLINE void RD_(add_rows)(RD_AM (*restrict lanes)[RD_(numbers)], const char *
 }
 
 /* Reduce the `n0` elements of each of `w` <= wide outputs to out [w]; the elements of neighbouring
- * outputs are `s1` bytes apart.  about [wide]: the value for each_() per output. */
+ * outputs are `s1` bytes apart.  about [wide] has the argument of each_() for each output. */
 static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t n0, int64_t w,
                       const RD_MV *about, const rd_state *s)
 {

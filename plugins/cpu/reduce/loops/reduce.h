@@ -3,8 +3,8 @@
  *
  * The order of additions, and so the result's bits, depends only on the shape and the strides:
  * element i of a row is added to lane i % RD_LANES; then the upper half of the lanes is merged into
- * the lower half until one lane is left; rows are merged in order, chunks in pairs (by
- * dp_iter_reduce()). */
+ * the lower half until one lane is left; the results of rows are merged in order; the results of
+ * the chunks that threads reduce are merged in pairs (by dp_iter_reduce()). */
 #ifndef CPU_LOOPS_REDUCE_H
 #define CPU_LOOPS_REDUCE_H
 
@@ -23,7 +23,7 @@ enum {
     RD_WIDE = 256,    /* bytes of outputs reduced at a time: all their lanes fit in the L1 cache */
     RD_PACKED = 1024, /* elements of a row that are converted at a time */
     RD_ROWS = 8,      /* rows that are converted at a time when outputs are neighbours */
-    RD_FEW = 16,      /* greatest length of a row that is reduced across outputs */
+    RD_FEW = 16,      /* rows up to this length are reduced by loops over the outputs */
     RD_STORED = 256   /* results that are converted at a time */
 };
 
@@ -72,7 +72,7 @@ typedef struct rd_rows {
     const rd_state *s;
     char *to;           /* converted rows */
     int64_t row, bytes; /* bytes of a converted row and of a converted element */
-    int64_t s0, s1, n;  /* strides in bytes between rows and between their elements; elements */
+    int64_t s0, s1, n;  /* strides in bytes: of rows, of elements in a row; elements of a row */
 } rd_rows;
 
 enum { RD_WIDENED = 32 }; /* bfloat16 elements converted at a time */

@@ -1,11 +1,12 @@
 /* loops/var.h -- template of variance and mean, computed in double.  It is included once for each
- * RD_NAME, after
+ * RD_NAME, the prefix of the names of its functions, after the definition of
  *
  *     RD_X, RD_M                  suffixes of the types of an element and of a mean
  *     RD_O                        suffix of the type of a variance in the output; a mean in the
  *                                 output has type RD_X
  *     NAME_sum_row(), _rows()     sums of elements, of type RD_M (fold.h)
  *     NAME_dev_row(), _rows()     sums of squared deviations from `about`, the mean (fold.h)
+ *     NAME_square_(d)             squared magnitude of `d`
  *
  * Each row is read twice, the second time from the cache; its mean and deviations are merged with
  * those of the rows before it by Chan's formula. */
@@ -53,7 +54,7 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     for (int64_t j = 0; j < n; j += w, x += w * s1) {
         w = across ? rd_least(n - j, WIDE) : 1;
         if (across)
-            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s); /* `about` is unused */
+            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s); /* ignores `about` */
         else
             mean[0] = RD_(sum_row)(x, s0, n0, 0, s);
         for (int64_t i = 0; i < w; i++)
