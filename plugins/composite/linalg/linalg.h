@@ -1,16 +1,17 @@
-/* linalg.h -- outputs, checks and views of matrices for composites of linear algebra. */
+/* linalg.h -- outputs, checks and views of matrices for composite kernels of linear algebra. */
 #ifndef COMPOSITE_LINALG_H
 #define COMPOSITE_LINALG_H
 
 #include "lib/outs.h"
 #include "core/composite.h"
 
-/* The functions below move `made`, the results of a call that returned `rc`, to the outputs.  They
- * return rc, or the code of the step that failed.  Source: checkLinalgCompatibleDtype,
- * resize_output, copy_. */
-/* Resize output `i`, if it is given, to the shape of `made`, before any output is written.
- * DP_ERUNTIME: made cannot be cast to the output's dtype ("name: Expected arg to be safely
- * castable"; `arg` NULL: "result"). */
+/* linalg_place(), linalg_fill() and linalg_give() move `made`, the results of a call that returned
+ * `rc`, to the outputs.  They return rc, or the code of the step that failed.  Source:
+ * checkLinalgCompatibleDtype, resize_output, copy_. */
+
+/* Resize output `i`, if it is given, to the shape of `made`.  Call this for all outputs before
+ * linalg_fill().  DP_ERUNTIME: made cannot be cast to the output's dtype ("name: Expected arg to be
+ * safely castable"; `arg` NULL stands for "result"). */
 int linalg_place(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, const char *name,
                  const char *arg);
 /* Set every output to made[i], or, if the output is given, copy made[i] to it and release
@@ -26,6 +27,7 @@ int linalg_check_matrix(dp_ctx *ctx, const dp_view *v, const char *name, const c
 int linalg_check_square(dp_ctx *ctx, const dp_view *v, const char *name);
 /* Return the name of dtype `d` in PyTorch's error messages: "Float". */
 const char *linalg_type_name(dp_dtype d);
+/* Return the dtype of the real part of elements of dtype `d`. */
 dp_dtype linalg_real(dp_dtype d);
 static inline bool linalg_inexact(dp_dtype d)
 {
@@ -33,7 +35,7 @@ static inline bool linalg_inexact(dp_dtype d)
 }
 /* Return a view of the conjugate transposes of the matrices in `t`; *out owned. */
 int linalg_mH(dp_ctx *ctx, dp_tensor *t, dp_tensor **out);
-/* Test whether calls with `t` are recorded for gradients. */
+/* Test whether autograd records calls with `t`. */
 bool linalg_recorded(dp_ctx *ctx, const dp_tensor *t);
 static inline dp_value linalg_str(const char *s)
 {

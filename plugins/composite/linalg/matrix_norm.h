@@ -4,7 +4,7 @@
 
 #include <dispatchd/plugin.h>
 
-/* The order of a norm: a number, or "fro" or "nuc". */
+/* the order of a norm: a number, or "fro" or "nuc" */
 typedef struct norm_order {
     double p;
     const char *name; /* NULL: the order is `p` */
@@ -18,8 +18,8 @@ typedef struct norm_args {
     const int64_t *dtype;
 } norm_args;
 
-/* Compute aten::linalg_matrix_norm of n->self over `dims` [n_dims], which are checked and stored in
- * n->dims; *out owned. */
+/* Compute aten::linalg_matrix_norm of n->self over dims [n_dims].  n_dims must be 2; the dims are
+ * wrapped and stored in n->dims.  *out owned. */
 int matrix_norm(dp_ctx *ctx, norm_args *n, const norm_order *o, const int64_t *dims, size_t n_dims,
                 dp_tensor **out);
 

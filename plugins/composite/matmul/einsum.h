@@ -1,4 +1,4 @@
-/* einsum.h -- the equation of einsum, read by einsum_parse.c for einsum.c. */
+/* einsum.h -- the parsed equation of einsum: einsum_parse.c makes it, einsum.c computes it. */
 #ifndef COMPOSITE_EINSUM_H
 #define COMPOSITE_EINSUM_H
 
@@ -6,9 +6,10 @@
 
 enum { EINSUM_LABELS = 52, EINSUM_ELLIPSIS = EINSUM_LABELS, EINSUM_SUBSCRIPTS = DP_DIM_MAX + 1 };
 
+/* the labels of one operand; a label is the index of a letter, or EINSUM_ELLIPSIS for "..." */
 typedef struct einsum_operand {
     uint8_t labels[EINSUM_SUBSCRIPTS];
-    int n;
+    int n; /* number of labels */
 } einsum_operand;
 
 typedef struct einsum_equation {
@@ -17,9 +18,9 @@ typedef struct einsum_equation {
     dp_tensor *const *tensors;
     size_t n;
     einsum_operand *operands; /* [n] */
-    int count[EINSUM_LABELS]; /* number of operands and dimensions that have a label */
+    int count[EINSUM_LABELS]; /* number of dimensions, of all operands, that have a label */
     int place[EINSUM_LABELS]; /* dimension of a label in the common order; -1: not assigned yet */
-    /* dimensions of the widest ellipsis; first dimension of the ellipsis */
+    /* number of dimensions that "..." stands for; index of the first of them in the common order */
     int ellipsis, ell_at;
     /* number of dimensions of the result, and of the result with the summed dimensions */
     int n_out, ndim;

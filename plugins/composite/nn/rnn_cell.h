@@ -1,4 +1,5 @@
-/* rnn_cell.h -- one step of a recurrent cell, for cells and for recurrent networks. */
+/* rnn_cell.h -- one step of a recurrent cell, for the operators lstm_cell, gru_cell and so on, and
+ * for recurrent networks such as lstm. */
 #ifndef COMPOSITE_RNN_CELL_H
 #define COMPOSITE_RNN_CELL_H
 
@@ -13,7 +14,7 @@ typedef struct rnn_cell {
         *w_hr;                            /* the projection of an LSTM, or NULL */
 } rnn_cell;
 
-/* the hidden state h, and the cell state c of an LSTM (NULL for other cells), owned */
+/* the owned hidden state h and, for an LSTM, the owned cell state c (else NULL) */
 typedef struct rnn_state {
     dp_tensor *h, *c;
 } rnn_state;
@@ -24,8 +25,8 @@ void rnn_state_fini(rnn_state *s);
 dp_tensor *rnn_linear(chain *c, dp_tensor *x, dp_tensor *weight, dp_tensor *bias);
 /* Return the size of t's last dimension. */
 int64_t rnn_columns(const dp_tensor *t);
-/* Compute the state after one step from state `s`.  `input` is the step's input after its linear
- * layer (w_ih, b_ih).  *out owned. */
+/* Compute *out, the owned state after one step from state `s`.  `input` is the step's input, to
+ * which the linear layer (w_ih, b_ih) was already applied. */
 int rnn_step(dp_ctx *ctx, const rnn_cell *k, dp_tensor *input, const rnn_state *s, rnn_state *out);
 
 #endif

@@ -1,10 +1,11 @@
-/* check_rank.h -- a check of the number of dimensions for normalizations over channels. */
+/* check_rank.h -- a check of the input's number of dimensions, for batch_norm and other operators
+ * that normalize channels. */
 #ifndef COMPOSITE_CHECK_RANK_H
 #define COMPOSITE_CHECK_RANK_H
 
 #include <dispatchd/plugin.h>
 
-/* Check that `x` has the dimensions of a batch and of channels: [N, C, ...]. */
+/* Check that `x` has at least two dimensions, batch and channels: [N, C, ...]. */
 static inline int check_rank(dp_ctx *ctx, const dp_view *x)
 {
     if (x->ndim >= 2)

@@ -5,15 +5,14 @@
 
 #include "conv.h"
 
-/* Lists as they were given; a list of one value stands for that value in every spatial
- * dimension. */
+/* list arguments of a call; a list of one value stands for that value in every spatial dimension */
 typedef struct conv_lists {
     const int64_t *stride, *padding, *dilation, *output_padding;
     size_t n_stride, n_padding, n_dilation, n_output_padding;
 } conv_lists;
 
-/* A convolution with checked arguments.  `s` is the correlation; in a transposed convolution x is
- * the output and y the input. */
+/* A convolution with checked arguments.  `s` has the sizes of conv.h's formula; in a transposed
+ * convolution, x of the formula is the output, and y the input. */
 typedef struct conv_plan {
     conv_shape s;
     int dims;               /* number of spatial dimensions */
@@ -25,10 +24,10 @@ typedef struct conv_plan {
 /* Check the arguments of a convolution; `bias` may be NULL.  DP_ERUNTIME: PyTorch refuses them. */
 int conv_check(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                const conv_lists *lists, bool transposed, int64_t groups, conv_plan *p);
-/* Check the sizes and the dtype of the gradient of p's output. */
+/* Check the sizes and the dtype of `grad`, the gradient of p's output. */
 int conv_check_grad(dp_ctx *ctx, dp_tensor *grad, const conv_plan *p);
 
-/* Return the memory of `t`; the first dimension of a weight is that of output channels. */
+/* Return the memory of `t`, a tensor [N, C, ...] or a weight [O, C, ...]. */
 conv_side conv_side_of(dp_tensor *t);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "conv_check.h"
 
+/* arguments of a call */
 typedef struct conv_args {
     dp_tensor *input, *weight, *bias; /* bias may be NULL */
     conv_lists lists;
@@ -17,8 +18,9 @@ typedef struct conv_served {
     unsigned types;
 } conv_served;
 
-/* Run a convolution into *out; NULL: a new tensor is made, in the memory format that PyTorch would
- * choose.  `by`.name NULL: the operator is chosen from the arguments. */
+/* Run a convolution into *out; if that is NULL, set it to a new tensor in the memory format that
+ * PyTorch would choose.  If by.name is NULL, choose the operator's name and dtypes from the
+ * arguments, as at::convolution chooses the operator. */
 int conv_run(dp_ctx *ctx, const conv_args *a, conv_served by, dp_tensor **out);
 
 #endif

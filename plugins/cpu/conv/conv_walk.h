@@ -1,18 +1,19 @@
-/* conv_walk.h -- walks: results on a lattice, each a sum over channels and taps.  conv_run.c makes
- * walks from a convolution or its gradient by the input. */
+/* conv_walk.h -- walks.  A walk computes results at regular positions of a tensor, each a sum over
+ * channels and taps.  conv_run.c makes one walk from a convolution, and one or more walks from the
+ * gradient by the input (one per remainder of a position modulo the stride). */
 #ifndef CPU_CONV_WALK_H
 #define CPU_CONV_WALK_H
 
 #include "conv.h"
 
-/* loops of a dtype and of its class */
+/* loops of the dtype and of its class, the type of the sums */
 typedef struct conv_walk_loops {
     const conv_class *class;
     const gemm_dtype *packing;
     const conv_dtype *dtype;
 } conv_walk_loops;
 
-/* the operation, set by conv_forward() and conv_input() */
+/* the operation, which conv_forward() and conv_input() set */
 typedef struct conv_walk_op {
     int64_t n, groups, in_channels, out_channels;
     conv_side weights, to; /* weights.outer is the stride of the walk's output channels */
@@ -21,29 +22,33 @@ typedef struct conv_walk_op {
     int64_t *tap[CONV_SPACE];                      /* indices of the taps in the kernel */
     int64_t begin[CONV_SPACE], stride[CONV_SPACE]; /* positions of the results in `to` */
     const char *bias;                              /* bias in the class; NULL: none */
-    bool accumulate_in_output;                     /* columns may be summed up in `to` */
+    bool accumulate_in_output;                     /* sums may be added up in `to` itself */
     /* each tap's product is summed first; then these sums are added, then the bias */
     bool separate_taps;
-    bool by_channel; /* k counts the taps of channel 0 first, instead of the channels of tap 0 */
+    /* order of the k summands (channel, tap): all taps of channel 0 come first; else all channels
+     * of tap 0 come first */
+    bool by_channel;
 } conv_walk_op;
 
-/* Weights packed to panels of `rows` output channels, by group; made by conv_pack_weights(). */
+/* Weights, packed by conv_pack_weights().  A panel has the weights of conv_class.rows output
+ * channels of a group. */
 typedef struct conv_walk_packed {
-    int64_t k;        /* number of channels times taps */
+    int64_t k;        /* number of summands of a result: channels of a group times taps */
     int64_t *offsets; /* [k] offsets in the planes, in elements */
     char *data;
     int64_t panels; /* panels of a group */
 } conv_walk_packed;
 
-/* How columns are cut into blocks, chosen by conv_run_blocks().  Normally the columns are the
- * results of all images, contiguous; `width` is the number of results in a row.  If `spread`, the
- * columns are those of one sample and one depth, in the layout of the planes; `width` is the length
- * of a row of the planes.  Then nothing is gathered, but the elements between the rows are
- * multiplied, too. */
+/* How results are cut into blocks, chosen by conv_run_blocks().  A result is a column of a matrix
+ * product.  Normally, the columns are the results of all samples in memory, without gaps, and
+ * `width` is the number of results in a row.  If `spread`, the columns are all positions of the
+ * planes of one sample and one depth, and `width` is the length of a row of the planes: no elements
+ * are gathered, but results are also computed for the positions between the rows, and dropped. */
 typedef struct conv_walk_blocks {
-    int64_t depth, size; /* number of k multiplied at a time; columns of a block */
+    int64_t depth, size; /* number of summands multiplied at a time; columns of a block */
     conv_rooms rooms;
     bool spread;
+    /* see above; number of images (all samples, or a depth of a sample); columns of an image */
     int64_t width, images, per_image;
 } conv_walk_blocks;
 
@@ -56,29 +61,32 @@ typedef struct conv_walk {
     conv_walk_loops loops;
     conv_walk_op op;
     conv_planes planes;
-    conv_cut cut; /* for a thin walk, whose planes are those of a part */
+    conv_cut cut; /* for conv_run_thin(), whose planes are those of one part */
     conv_walk_packed packed;
     conv_walk_blocks blocks;
     conv_walk_pass pass;
 } conv_walk;
 
-/* conv_pack.c: Pack the weights, and store the offset of each k in the planes. */
+/* Pack the weights, and store the offset in the planes of each of the k summands. */
 int conv_pack_weights(dp_ctx *ctx, conv_walk *w);
-/* conv_blocks.c: Return the number of k that are multiplied at a time; allocate the workers'
- * scratch memory; run all blocks. */
+/* Return the number of summands that are multiplied at a time. */
 int64_t conv_block_depth(const conv_walk *w);
+/* Allocate the workers' scratch memory for conv_run_blocks(). */
 int conv_block_rooms(dp_ctx *ctx, conv_walk *w);
+/* Compute all blocks of the results of the samples in memory. */
 int conv_run_blocks(dp_ctx *ctx, conv_walk *w);
-/* Test whether groups have few output channels: results are then computed in parts, without
- * gathering. */
+/* Test whether the walk is thin: groups have few output channels, and conv_run_thin() is faster
+ * than conv_run_blocks(). */
 bool conv_is_thin(const conv_walk *w);
-/* Run a thin walk, whose planes are cut and whose weights are packed. */
+/* Run a thin walk, whose planes are cut into parts (conv_planes_cut) and whose weights are
+ * packed. */
 int conv_run_thin(dp_ctx *ctx, conv_walk *w);
-/* Test for, and run, a depthwise walk with innermost channels.  It needs no planes. */
+/* Test whether the walk is depthwise with innermost channels (channels_last); run such a walk,
+ * which needs no planes. */
 bool conv_is_pixelwise(const conv_walk *w);
 int conv_run_pixelwise(dp_ctx *ctx, conv_walk *w);
-/* Test for, and run, a walk with innermost channels in both input and results.  It needs no
- * planes. */
+/* Test whether channels are innermost both in the input and in the results; run such a walk, which
+ * needs no planes. */
 bool conv_is_of_pixels(const conv_walk *w);
 int conv_run_of_pixels(dp_ctx *ctx, const conv_walk *w);
 /* Compute conv_weight() if groups have one input channel and one output channel. */
@@ -90,8 +98,8 @@ static inline int64_t conv_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Return the offset of the weight of tap `t` from that of channel 0; the taps of all axes are
- * counted in order. */
+/* Return the offset of the weight of tap `t` from the first weight of the same channel.  Taps of
+ * all axes are counted in row-major order. */
 static inline int64_t conv_weight_at(const conv_walk *w, int64_t t)
 {
     const conv_axis *a = w->planes.axis;

@@ -1,12 +1,12 @@
 /* fft.h -- Fourier transforms of lines of numbers of any length: plans, and the loops that execute
  * them.
  *
- * A tile has the elements of some neighbouring lines, its lanes, side by side, so every loop runs
- * over lanes.  A single long line is cut into a matrix of n1 x n2 elements, whose columns are the
- * lanes: transforms of length n1 of the columns, multiplication by twiddle factors, a transpose,
- * and transforms of length n2 of the rows (Bailey's four-step method).  Real and imaginary parts
- * are in separate arrays.  fft_plan.c makes plans, levels/fft.c executes them, fft.c has the
- * operators. */
+ * A line is all elements along the transformed dimension.  A tile has the elements of some
+ * neighbouring lines, its lanes, side by side, so that every loop runs over lanes.  A single long
+ * line is cut into a matrix of n1 x n2 elements, whose columns are the lanes: the columns are
+ * transformed (length n1), multiplied by twiddle factors and transposed, and then the rows are
+ * transformed (length n2); this is Bailey's four-step method.  Real and imaginary parts are in
+ * separate arrays.  fft_plan.c makes plans, levels/fft.c executes them, fft.c has the operators. */
 #ifndef CPU_FFT_H
 #define CPU_FFT_H
 
@@ -15,8 +15,8 @@
 enum {
     /* largest prime factor with passes of its own; larger ones use Bluestein's convolution */
     FFT_PRIME = 61,
-    FFT_PASSES = 48, /* most passes of lengths below 2^63, with radices 8, 4, 2, 3, ... */
-    FFT_LONG = 4096, /* least number of rows of lines that are always transformed one by one */
+    FFT_PASSES = 48, /* greatest number of passes for a length below 2^63 (radices 8, 4, 2 ...) */
+    FFT_LONG = 4096, /* least fft_plan.rows of lines that are always transformed one by one */
     FFT_ALIGN = 64,
 };
 
@@ -25,11 +25,11 @@ typedef struct fft_pair {
     void *re, *im;
 } fft_pair;
 
-/* One pass of Stockham's algorithm: columns [radix * m, lanes] become [m, radix * lanes]. */
+/* one pass of Stockham's algorithm, from an array [radix * m, lanes] to [m, radix * lanes] */
 typedef struct fft_pass {
     int64_t radix, m;
-    fft_pair factors; /* [m, radix - 1] */
-    fft_pair roots;   /* [radix], for radices other than 2, 3, 4, 5, 7, 8 */
+    fft_pair factors; /* [m, radix - 1] twiddle factors */
+    fft_pair roots;   /* [radix] roots of unity, for radices other than 2, 3, 4, 5, 7, 8 */
 } fft_pass;
 
 typedef struct fft_plan fft_plan;
@@ -46,25 +46,26 @@ struct fft_plan {
     fft_pair real;          /* [n / 2 + 1] factors for real lines of 2 n elements, or NULL */
 };
 
-/* Get a plan for float or double lines of n > 0 elements; `real`: for real lines of 2 n elements.
- * The caller returns it with fft_plan_put().  Recently used plans stay in a cache.  Errors:
- * DP_ERESOURCE, and those of dp_parallel_for(). */
+/* Set *out to a plan for lines of `n` > 0 complex numbers or, if `real`, of 2 n real numbers, whose
+ * parts have `dtype`, float32 or float64.  The caller returns the plan with fft_plan_put().
+ * Recently used plans stay in a cache.  Errors: DP_ERESOURCE, and those of dp_parallel_for(). */
 int fft_plan_get(dp_ctx *ctx, int64_t n, dp_dtype dtype, bool real, fft_plan **out);
+/* Return a plan to the cache. */
 void fft_plan_put(fft_plan *plan);
 /* Free all cached plans when the plugin is unloaded. */
 void fft_plans_drop(void);
 
-/* Addresses of lanes in a tensor; distances count elements of float or double. */
+/* The lanes in a tensor.  Offsets and distances count floats or doubles, not complex numbers. */
 typedef struct fft_side {
     void *data;
-    const int64_t *offsets; /* [lanes] offsets of their first elements */
-    int64_t apart;          /* distance between neighbouring lanes; 0: it varies */
-    int64_t step;           /* distance between neighbouring elements of a lane */
+    const int64_t *offsets; /* [lanes] offset of the first element of each lane */
+    int64_t apart;          /* distance of neighbouring lanes; 0: the distance varies */
+    int64_t step;           /* distance of neighbouring elements of a lane */
     int64_t imag;           /* distance from a real part to its imaginary part */
     bool real;              /* there are no imaginary parts */
 } fft_side;
 
-/* A tile: element j of lane b is at [j * row + b * lane]. */
+/* a tile; element j of lane b has index j * row + b * lane in `parts` */
 typedef struct fft_tile {
     fft_pair parts;
     int64_t row, lane;
@@ -76,14 +77,17 @@ typedef struct fft_row {
     /* Transform x [n, lanes]; `other` is scratch of the same size.  Return x or `other`, whichever
      * has the result. */
     fft_pair (*run)(const fft_plan *p, fft_pair x, fft_pair other, int64_t lanes);
-    /* copy `rows` elements of every lane */
+    /* Copy `rows` elements of every lane to the tile. */
     void (*gather)(const fft_tile *t, int64_t rows, const fft_side *from);
+    /* Copy `rows` elements of every lane, multiplied by `scale`, from the tile. */
     void (*scatter)(const fft_tile *t, int64_t rows, const fft_side *to, double scale);
-    /* Convert the n elements of the transform of pairs of real numbers to the n + 1 elements of the
-     * transform of the real line of 2 n elements; and back, multiplied by 2. */
+    /* A real line of 2 n numbers is transformed as a complex line of n pairs.  real_after()
+     * converts the n elements of that transform to the first n + 1 elements of the transform of the
+     * real line; real_before() converts back, and multiplies by 2. */
     void (*real_after)(const fft_plan *p, const fft_tile *t);
     void (*real_before)(const fft_plan *p, const fft_tile *t);
-    /* Compute elements [n / 2 + 1, n) from the symmetry of a real line's transform. */
+    /* Compute elements [n / 2 + 1, n) of a real line's transform, which are the conjugates of its
+     * first elements. */
     void (*mirror)(const fft_tile *t, int64_t n);
 } fft_row;
 DP_ISA_TABLE(fft_row, fft_loops)

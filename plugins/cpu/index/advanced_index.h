@@ -1,5 +1,5 @@
-/* advanced_index.h -- indexing of a tensor by a list of tensors, prepared for index and
- * index_put. */
+/* advanced_index.h -- indexing of a tensor by a list of tensors (advanced indexing), for the
+ * operators index and index_put. */
 #ifndef CPU_ADVANCED_INDEX_H
 #define CPU_ADVANCED_INDEX_H
 
@@ -7,24 +7,26 @@
 
 /* The indexing of self in one call.  It owns its tensors; indexing_drop() releases them. */
 typedef struct indexing {
-    /* int64 index of each dimension, all of one shape; NULL: not indexed */
+    /* int64 index of each dimension, all with the same shape; NULL: the dimension is not indexed */
     dp_tensor *at[DP_DIM_MAX];
-    dp_tensor *offsets; /* sums of the indices' offsets in bytes, of that shape */
-    int rank;           /* number of dimensions of that shape */
-    int64_t shape[DP_DIM_MAX];
-    dp_tensor *from, *moved; /* self and offsets, viewed with the result's dimensions */
+    dp_tensor *offsets;        /* offsets in bytes of the indexed elements, with that shape */
+    int rank;                  /* number of dimensions of that shape */
+    int64_t shape[DP_DIM_MAX]; /* the shape of the indices [rank] */
+    dp_tensor *from, *moved;   /* self and offsets, viewed with the result's dimensions */
 } indexing;
 
-/* Set up `x`, except the values of `offsets`.  Call indexing_drop() after a failure, too. */
+/* Set up `x`, except the values of `offsets`.  Call indexing_drop() even after a failure. */
 int indexing_init(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_t n, indexing *x);
+/* Release the tensors of `x`. */
 void indexing_drop(indexing *x);
 /* Compute the values of `offsets`.  DP_EINDEX: an index is out of range. */
 int indexing_find_offsets(dp_ctx *ctx, const dp_view *self, indexing *x);
-/* Check that the mask has the sizes of self's dimensions from `at` on.  DP_EINDEX: it has not. */
+/* Check that the mask has the sizes of self's dimensions from dimension `at` on.  `position` is the
+ * position of the mask in the list, for the message.  DP_EINDEX: the sizes differ. */
 int indexing_check_mask(dp_ctx *ctx, const dp_view *self, const dp_view *mask, int at,
                         size_t position);
-/* Loops over (target, source, offsets): read elements at the offsets, or write them there.  `user`
- * points to the size_t bytes of an element. */
+/* loops of an iterator over (target, source, offsets), which read source elements at the offsets,
+ * or write target elements there; `user` points to a size_t, the bytes of an element */
 void indexing_get_elements(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
 void indexing_put_elements(char **data, const int64_t *strides, int64_t n0, int64_t n1, void *user);
 

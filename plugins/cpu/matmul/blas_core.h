@@ -1,9 +1,9 @@
-/* blas_core.h -- the choice of an OpenBLAS core type that fits a processor better than the type
- * that OpenBLAS chose.
+/* blas_core.h -- the choice of an OpenBLAS core type (a set of kernels for a kind of processor)
+ * that is faster than the type that OpenBLAS chose.
  *
  * OpenBLAS chooses by family and model of the processor, and uses its oldest kernels (Prescott) for
- * models that are newer than the library.  This choice depends only on the instructions of the
- * processor. */
+ * models that are newer than the library.  The choice here depends only on the instructions that
+ * the processor has. */
 #ifndef CPU_BLAS_CORE_H
 #define CPU_BLAS_CORE_H
 
@@ -11,17 +11,17 @@
 #include <stddef.h>
 #include <strings.h>
 
-/* The instructions that OpenBLAS's kernels of a core type use, least first. */
+/* the instructions that the kernels of a core type use, in ascending order */
 typedef enum blas_level {
     BLAS_SSE,
     BLAS_AVX,
     BLAS_AVX2,   /* AVX2 and FMA */
     BLAS_AVX512, /* AVX512 F, CD, BW, DQ and VL */
     BLAS_BF16,   /* AVX512 and AVX512_BF16 */
-    BLAS_UNKNOWN /* a core type that this table does not have: never replaced */
+    BLAS_UNKNOWN /* a core type that blas_level_of() does not know; it is never replaced */
 } blas_level;
 
-/* The instructions of core type `name`, as openblas_get_corename() spells it. */
+/* Return the level of core type `name`, as openblas_get_corename() spells it. */
 static inline blas_level blas_level_of(const char *name)
 {
     static const struct {
@@ -45,14 +45,15 @@ static inline blas_level blas_level_of(const char *name)
     return BLAS_UNKNOWN;
 }
 
-/* The properties of a processor that decide which core type fits it. */
+/* the properties of a processor that decide which core type fits it */
 typedef struct blas_cpu {
     blas_level level;
     bool amd;
 } blas_cpu;
 
-/* Return the i-th best core type for this processor that uses more of its instructions than core
- * type `own`; NULL: there are no more.  A build of OpenBLAS may lack the first ones.
+/* Return the core type at index `i`, best first, among those that use more of the processor's
+ * instructions than core type `own`; NULL: there are at most i such types.  The caller tries them
+ * in turn, because a build of OpenBLAS may lack some.
  *
  * SkylakeX and Cooperlake differ only in products of bfloat16, so neither replaces the other. */
 static inline const char *blas_better_core(const blas_cpu *cpu, const char *own, int i)
@@ -75,7 +76,8 @@ static inline const char *blas_better_core(const blas_cpu *cpu, const char *own,
     return NULL;
 }
 
-/* Return the properties of this processor, as far as the system lets programs use them. */
+/* Return the properties of this processor; instructions that the operating system has disabled do
+ * not count. */
 static inline blas_cpu blas_this_cpu(void)
 {
     blas_cpu cpu = {BLAS_UNKNOWN, false};

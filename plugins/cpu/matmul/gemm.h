@@ -1,18 +1,20 @@
-/* gemm.h -- products C = beta C + alpha A B for every dtype and any strides; also used by
- * convolutions.
+/* gemm.h -- matrix products C = beta C + alpha A B for all dtypes except bool and float16, and for
+ * any strides; convolutions use them, too.
  *
- * OpenBLAS computes the dtypes that it knows if it can read the operands without a copy (blas.c).
- * For other products, A and B are packed into panels of the class of their dtype, the type of the
- * sums: float32 (also for bfloat16), float64, int32 (for integers of up to 32 bits, whose low bits
- * are right because two's complement wraps), int64, complex64, complex128.  Tiles of C are sums
- * over panels, in registers (levels/gemm.c).  The results have the same bits for any number of
- * threads. */
+ * OpenBLAS computes a product if it knows the dtype and can read the operands without a copy
+ * (blas.c).  For other products, A and B are converted to the class of their dtype, the type in
+ * which products are summed: float32 (also for bfloat16), float64, int32 (for all integers of up to
+ * 32 bits, whose low bits are right because two's complement wraps), int64, complex64, complex128.
+ * They are packed into panels: some rows of A, or columns of B (lines), side by side.  A tile, a
+ * small part of C, is summed in registers over two panels (levels/gemm.c).  The results have the
+ * same bits for any number of threads. */
 #ifndef CPU_GEMM_H
 #define CPU_GEMM_H
 
 #include "core/isa.h"
 
-typedef struct gemm_number { /* a Scalar; each class reads its own member */
+/* a Scalar: classes of integers read `i`, other classes `re` and `im` */
+typedef struct gemm_number {
     double re, im;
     int64_t i;
 } gemm_number;
@@ -29,20 +31,21 @@ typedef struct gemm {
     gemm_number alpha, beta;
 } gemm;
 
-/* Cost of a multiplication in a matrix-vector product, in multiplications of a matrix product: each
- * waits for an element of A from memory. */
+/* Cost of one multiplication in a matrix-vector product, as a number of multiplications in a matrix
+ * product.  It is high because each of them waits for an element of A from memory. */
 enum { GEMM_WAITS = 32 };
 
 /* Convert a Scalar; the imaginary part is dropped for real dtypes. */
 gemm_number gemm_scalar(dp_value v);
 
-/* Check a product before gemm_run().  DP_ERESOURCE: a sum is longer than any memory (expanded
- * operands may be); or a code of blas_ready(), if OpenBLAS would compute the product. */
+/* Check a product before gemm_run().  DP_ERESOURCE: `k` is greater than any memory, which is
+ * possible with expanded operands (stride 0).  If OpenBLAS will compute the product, the error may
+ * also be one of blas_ready(). */
 int gemm_check(dp_ctx *ctx, const gemm *g);
 /* Return the bytes of 64-byte aligned scratch memory that a product needs. */
 size_t gemm_scratch(const gemm *g);
-/* Compute a product on the threads of the thread pool; `ctx` NULL: only on the calling thread,
- * which may belong to the pool. */
+/* Compute a product on the threads of the thread pool.  `ctx` NULL: compute it only on the calling
+ * thread, which may be a thread of the pool. */
 int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch);
 /* Compute n products; `a`, `b` and `c` are the distances in bytes between the operands of two
  * products.  DP_ERESOURCE: no memory for the panels. */
@@ -50,10 +53,10 @@ int gemm_batch(dp_ctx *ctx, const gemm *g, int64_t n, int64_t a, int64_t b, int6
 
 /* -- products by OpenBLAS -- */
 
-/* Test whether OpenBLAS can compute the product: its dtype, size, and strides of the operands and
- * C. */
+/* Test whether OpenBLAS can compute the product with its dtype, sizes and strides. */
 bool blas_takes(const gemm *g);
-int blas_run(dp_ctx *ctx, const gemm *g); /* `ctx` as in gemm_run() */
+/* Compute a product by OpenBLAS; `ctx` is as in gemm_run(). */
+int blas_run(dp_ctx *ctx, const gemm *g);
 
 /* -- one class at one vector level; levels/gemm.c -- */
 
@@ -61,11 +64,13 @@ enum { GEMM_DEPTH = 512 }; /* greatest number of elements of a panel's lines */
 
 typedef struct gemm_class {
     int rows, cols; /* rows and columns of a tile */
-    /* elements of a line that are packed side by side; the last ones are padded with zeros */
+    /* neighbouring elements of a line that are packed side by side; a line is padded with zeros to
+     * a multiple of this number */
     int step;
     int bytes;     /* bytes of a packed element */
     int sum_bytes; /* bytes of an element of C */
-    /* C [rows, cols], at most a tile, = beta C + alpha * (sum over k of a b) */
+    /* Set c [rows, cols], at most one tile, to beta c + alpha * the product of panels `a` and
+     * `b`. */
     void (*tile)(int64_t k, const void *a, const void *b, void *c, int64_t c_row, int rows,
                  int cols, const gemm_number *alpha, const gemm_number *beta);
 } gemm_class;
@@ -73,17 +78,20 @@ typedef struct gemm_class {
 typedef struct gemm_dtype {
     int class; /* index of the class */
     int bytes;
-    /* Pack at most `width` lines of k elements to a panel; missing lines are zeros.  NULL: the
-     * dtype has no products. */
+    /* Pack `lines` <= `width` lines of `k` elements into a panel of `width` lines; missing lines
+     * are zeros.  `line` and `step` are the strides of lines and of elements.  NULL: products of
+     * the dtype are not supported. */
     void (*pack)(void *to, int width, int64_t lines, int64_t k, const void *from, int64_t line,
                  int64_t step);
-    /* C [m, n] = beta C + alpha acc; `acc` is contiguous, of the class */
+    /* Set rows [begin, end) of C to beta C + alpha acc; `acc` is contiguous, in the class. */
     void (*finish)(const gemm *g, const void *acc, int64_t begin, int64_t end);
-    /* rows [begin, end) of y [m] = beta y + alpha A x; x [k] is contiguous, of the class */
+    /* Set elements [begin, end) of y [m], which is C, to beta y + alpha A x; x [k] is contiguous,
+     * in the class. */
     void (*vector)(const gemm *g, const void *x, int64_t begin, int64_t end);
 } gemm_dtype;
 
-enum { GEMM_PAIRS = DP_DTYPE_END }; /* bfloat16 on machines with AVX512-BF16, at level v4 */
+/* index of a second gemm_dtype for bfloat16, for machines with AVX512-BF16, at level v4 */
+enum { GEMM_PAIRS = DP_DTYPE_END };
 
 DP_ISA_TABLE(gemm_class, gemm_classes)
 DP_ISA_TABLE(gemm_dtype, gemm_dtypes) /* indexed by dtype, and GEMM_PAIRS */

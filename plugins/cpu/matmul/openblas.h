@@ -1,13 +1,13 @@
-/* openblas.h -- OpenBLAS, which is opened at the first call that needs it, and its buffers, one per
- * thread. */
+/* openblas.h -- loading of OpenBLAS at the first call that needs it, and a limit on its buffers,
+ * one for each thread that computes. */
 #ifndef CPU_OPENBLAS_H
 #define CPU_OPENBLAS_H
 
 #include <cblas.h>
 #include <dispatchd/plugin.h>
 
-/* The functions of CBLAS that plugin cpu calls: blas.sgemm() is cblas_sgemm().  NULL before
- * blas_ready(). */
+/* The functions of CBLAS that plugin cpu calls: blas.sgemm() is cblas_sgemm().  The pointers are
+ * NULL before blas_ready(). */
 #define BLAS_MAP(X)        X(sgemm) X(dgemm) X(cgemm) X(zgemm) X(sgemv) X(dgemv) X(cgemv) X(zgemv)
 #define BLAS_MEMBER_(name) __typeof__(&cblas_##name) name;
 extern struct blas_functions {
@@ -20,9 +20,9 @@ extern struct blas_functions {
  * again. */
 int blas_ready(dp_ctx *ctx);
 
-/* Enclose each call of OpenBLAS that computes, on the calling thread, not nested.  blas_enter()
- * waits until OpenBLAS has a buffer for the thread; without one, OpenBLAS would try to map one, for
- * ever if it cannot. */
+/* Call blas_enter() before, and blas_leave() after, each call of OpenBLAS that computes; calls must
+ * not be nested.  blas_enter() waits until OpenBLAS has a free buffer for the calling thread;
+ * without a free buffer, OpenBLAS would try for ever to map a new one. */
 void blas_enter(void);
 void blas_leave(void);
 

@@ -1,5 +1,5 @@
-/* batch_norm.h -- one call of batch normalisation or of its gradient: checks, layout, and sums per
- * channel. */
+/* batch_norm.h -- one call of batch normalization or of its gradient: checks, memory layout, and
+ * sums per channel. */
 #ifndef CPU_BATCH_NORM_H
 #define CPU_BATCH_NORM_H
 
@@ -9,42 +9,46 @@
 
 enum { BN_WEIGHT, BN_BIAS, BN_MEAN, BN_VAR, BN_PARAMETERS };
 
+/* arguments and state of one call */
 typedef struct bn_batch {
     pack p;
-    dp_tensor *input, *parameters[BN_PARAMETERS];
+    dp_tensor *input, *parameters[BN_PARAMETERS]; /* parameters may be NULL */
     double eps;
     /* the members below are set by bn_prepare() */
     dp_dtype dtype, opmath, parameter_dtype;
     dp_memory_format format;
-    int64_t numel, n, channels, size; /* if `columns`, there are `n` rows, and `size` is 1 */
-    bool columns;
-    const void *x;
-    double *mean, *squares; /* [channels] */
+    int64_t numel, n, channels, size; /* input: [n, channels, size]; if `columns`, [n, channels] */
+    bool columns;                     /* channels are the last dimension; `size` is 1 */
+    const void *x;                    /* elements of the input */
+    double *mean, *squares;           /* [channels]; squares: sums of squared deviations */
 } bn_batch;
 
-/* Check the arguments; in training, running statistics may be missing. */
+/* Check the arguments.  With `training`, running statistics may be NULL. */
 int bn_check(dp_ctx *ctx, bn_batch *b, bool training);
 int bn_check_vector(dp_ctx *ctx, const char *name, dp_tensor *t, int64_t channels);
-/* Find the layout of the input, and allocate `mean` and `squares`. */
+/* Set the members that describe the input, and allocate `mean` and `squares`. */
 void bn_prepare(bn_batch *b);
-/* Run loop `loop` of norm.h over n parts of `each` elements. */
+/* Run loop `loop` (NM_*) of norm.h over [0, n), on several threads.  One index stands for `each`
+ * elements; `job` is the argument of the loop. */
 int bn_run(bn_batch *b, int loop, int64_t n, double each, void *job);
+/* Return the number of planes, n * channels. */
 int64_t bn_planes(const bn_batch *b);
-/* Return the coefficients of channels [channels] as one coefficient per plane. */
+/* Return an array with one coefficient per plane, from of_channels [channels]. */
 double *bn_by_plane(bn_batch *b, const double *of_channels);
-/* Split the rows into chunks that are summed separately, with sums [chunks, 2, n].  The number of
- * chunks depends only on the shape, so that the sums do not depend on the number of threads. */
+/* Split the rows into chunks that are summed separately: set c->chunk, and allocate c->sums
+ * [chunks, 2, n].  Return the number of chunks.  It depends only on the shape, so that the sums do
+ * not depend on the number of threads. */
 int64_t bn_make_chunks(bn_batch *b, nm_columns *c);
-/* Add the sums of all chunks: first [channels] and second [channels]; `second` may be NULL. */
+/* Set first [channels] and second [channels] to the sums over all chunks; `second` may be NULL. */
 void bn_add_chunks(const nm_columns *c, int64_t chunks, double *first, double *second);
 /* Return the number of elements in a channel. */
 double bn_count(const bn_batch *b);
-/* Make an output of `dtype` from values [n]; NULL: the output has no elements. */
+/* Set *out to a new tensor of `dtype` with values [n], or without elements if `values` is NULL. */
 void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out);
 /* Return 1 / sqrt(variance + eps) per channel; outside training, mean and variance are the running
  * statistics. */
 double *bn_inverse(bn_batch *b, bool training);
-/* Release all memory, and, if the call failed, the results [n]. */
+/* Release all memory and, if the call failed, results [n].  Return the code of the call. */
 int bn_finish(bn_batch *b, dp_tensor **const *results, int n);
 
 #endif

@@ -1,5 +1,5 @@
-/* norm.h -- the loops of normalisation: batch_norm.c and layer_group_norm.c call them,
- * levels/norm.c has them.
+/* norm.h -- the loops of normalization, which levels/norm.c defines, and batch_norm.c and
+ * layer_group_norm.c call.
  *
  * The elements of a plane are contiguous; so are those of each row of a matrix. */
 #ifndef CPU_NORM_H
@@ -7,29 +7,31 @@
 
 #include "core/isa.h"
 
-/* Consecutive planes of `size` elements.  The coefficients [planes] depend on the loop. */
+/* Consecutive planes of `size` elements.  The meaning of coefficients [planes] and of results
+ * [planes] depends on the loop (NM_* below). */
 typedef struct nm_planes {
-    const void *x, *dy;
+    const void *x, *dy; /* input; gradient of the output */
     void *y;
     int64_t size;
     double *sum, *more;             /* results */
     const double *mean, *f, *k, *g; /* coefficients */
 } nm_planes;
 
-/* Rows of n elements, each normalised by its own mean and rstd [rows]; gamma and beta [n] may be
- * NULL. */
+/* Rows of `n` elements; row i is normalized by mean[i] and rstd[i] = 1 / sqrt(variance + eps).
+ * gamma [n] and beta [n] may be NULL. */
 typedef struct nm_rows {
     const void *x, *dy, *gamma, *beta;
     void *y, *mean, *rstd;
     int64_t n;
     double eps;
-    /* for the gradients of gamma and beta: chunks of `chunk` of the `rows` rows, each with sums [2,
-     * n] in double */
+    /* for the gradients of gamma and beta: number of rows; rows of a chunk, which is summed
+     * separately; sums [chunks, 2, n] */
     int64_t rows, chunk;
     double *sums;
 } nm_rows;
 
-/* A matrix [rows, n] whose columns are normalised, with coefficients [n].  Chunks as in nm_rows. */
+/* A matrix [rows, n] whose columns are normalized, with coefficients [n].  `chunk` and `sums` are
+ * as in nm_rows. */
 typedef struct nm_columns {
     const void *x, *dy;
     void *y;
@@ -38,6 +40,8 @@ typedef struct nm_columns {
     const double *mean, *f, *k, *g; /* [n] */
 } nm_columns;
 
+/* The loops.  A comment with `range over` says which index dp_parallel_for() counts; else it counts
+ * planes or rows. */
 enum {
     NM_PLANE_MOMENTS,  /* sum: mean; more: sum of squared distances from the mean */
     NM_PLANE_SCALE,    /* y = x * f + g */

@@ -5,6 +5,7 @@
 
 #include "core/dense.h"
 
+/* the range of quantized integers, and rules of rounding */
 typedef struct fq_range {
     int64_t min, max;
     bool whole; /* zero points are integers, and are added after rounding; else before rounding */
@@ -22,20 +23,21 @@ static inline double fq_clamped(const fq_range *r, int64_t q)
     return fmin(fmax((double)q, (double)r->min), (double)r->max);
 }
 
-/* Convert `t`, which has one number per index of self's dimension `axis`, to `dtype` and to a shape
- * that broadcasts with self; a 0-dim t stays 0-dim.  *out owned. */
+/* Set *out, owned, to `t` in `dtype`, viewed with a shape that broadcasts with self.  `t` has one
+ * number per index of self's dimension `axis`; a 0-dim t stays 0-dim. */
 int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
                   dp_tensor **out);
-/* Make 0-dim CPU tensors of `scale` and `zero`.  Owned. */
+/* Set out [2], owned, to 0-dim CPU tensors of `scale` and `zero`. */
 int fq_one_of_each(dp_ctx *ctx, double scale, int64_t zero, dp_tensor *out[2]);
-/* Read element `at` of `t` as a float; if t is 0-dim, at < 0. */
+/* Set *out to element `at` of `t`, rounded to float; `at` < 0: t is a 0-dim tensor. */
 int fq_number_of(dp_ctx *ctx, dp_tensor *t, int64_t at, double *out);
+/* Fail unless `inside`, which says that all zero points are in the range. */
 int fq_check_zero(dp_ctx *ctx, bool inside);
 int fq_check_channels(dp_ctx *ctx, const dp_view *x, const dp_view *s, const dp_view *z,
                       int64_t axis);
 
-/* Kernels of fake_quantize_per_tensor_affine_cachemask and
- * fake_quantize_per_channel_affine_cachemask. */
+/* kernels of fake_quantize_per_tensor_affine_cachemask and
+ * fake_quantize_per_channel_affine_cachemask */
 int fq_per_tensor(dp_ctx *ctx, dp_tensor *self, double scale, int64_t zero, int64_t min,
                   int64_t max, dp_tensor **out, dp_tensor **mask);
 int fq_per_channel(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *zero, int64_t axis,

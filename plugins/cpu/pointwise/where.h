@@ -4,10 +4,12 @@
 
 #include "core/isa.h"
 
-/* data[0] = data[1] (a byte, true if it is not 0) ? data[2] : data[3], by the size of an element */
+/* loops that compute data[0] = data[1] ? data[2] : data[3], where the elements of data[1] are
+ * bytes; the table is indexed by the size of an element of the other operands */
 DP_ISA_TABLE(dp_iter_loop2d, choose_loops)
 
-/* Compute *out = condition ? a : b for `a` and `b` of one dtype.  *out NULL: a tensor is made. */
+/* Compute *out = condition ? a : b, where `a` and `b` have the same dtype.  *out NULL: it is set to
+ * a new tensor. */
 int where_choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b, dp_tensor **out);
 
 #endif

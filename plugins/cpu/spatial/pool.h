@@ -1,45 +1,48 @@
-/* pool.h -- running windows over tensors, for pooling operators and their gradients. */
+/* pool.h -- maxima and sums over windows of tensors, for pooling operators and their gradients. */
 #ifndef CPU_POOL_H
 #define CPU_POOL_H
 
 #include "window.h"
 
-/* One pooling: `from` is the geometry of the input, `to` that of the result.  A gradient is
- * computed from `to` to `from`.  `axes` are not read if there is nothing to compute
- * (pool_is_empty). */
+/* One pooling: `from` is the geometry of the input, `to` the geometry of the result.  A gradient is
+ * computed from a tensor of geometry `to`, and has geometry `from`.  `axes` may be NULL if
+ * pool_is_empty(). */
 typedef struct pooling {
-    const char *name;
-    bool batched;
+    const char *name; /* name of the operator in error messages */
+    bool batched;     /* tensors have a batch dimension */
     space from, to;
-    wn_axis *axes; /* [WN_AXES]; if by_plane is 1, that many for each plane */
-    int64_t by_plane;
+    wn_axis *axes;    /* [WN_AXES] if by_plane is 0; else [planes * WN_AXES] */
+    int64_t by_plane; /* 1: each plane has axes of its own; 0: all planes share the axes */
 } pooling;
 
-/* Test whether no axes are needed, because there are no elements or no memory. */
+/* Test whether nothing is computed, because tensors have no elements, or no memory (fake calls). */
 bool pool_is_empty(dp_ctx *ctx, const pooling *p);
-/* Allocate n sets of axes.  NULL: over a memory limit. */
+/* Allocate n sets of WN_AXES axes.  NULL: over a memory limit. */
 wn_axis *pool_axes(dp_ctx *ctx, int64_t n);
 
-/* Compute maxima and their indices in the plane.  *out or *indices NULL: a tensor is made. */
+/* Compute maxima, and their indices in the plane.  *out or *indices NULL: it is set to a new
+ * tensor. */
 int pool_max(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out, dp_tensor **indices);
-/* Copy the elements at the listed taps; all dtypes. */
+/* Set each element of the result to the element of self at its only tap (window.h); all dtypes. */
 int pool_copy(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out);
-/* Compute sums, divided as the axes say. */
+/* Compute sums, divided by the divisors of the axes. */
 int pool_add(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out);
 /* Compute the gradient of pool_add(). */
 int pool_add_back(dp_ctx *ctx, const pooling *p, dp_tensor *grad, dp_tensor **out);
-/* Add elements of `grad`, which has geometry p->to, to zeros of geometry p->from at the given
- * indices, or write them there in order.  DP_ERUNTIME: an index is outside its plane. */
+/* Make a tensor of zeros of geometry p->from, and write each element of `grad`, which has geometry
+ * p->to, to the element at its index, in order; with `add`, add it.  DP_ERUNTIME: an index is
+ * outside its plane. */
 int pool_scatter(dp_ctx *ctx, const pooling *p, bool add, dp_tensor *grad, dp_tensor *indices,
                  dp_tensor **out);
-/* Set *back to the transposed pooling, which sums p's results for each element of its input.
- * `bytes` is the size of a weight, 0 if there are none. */
+/* Set *back to the transposed pooling, for gradients: for each element of p's input, it sums the
+ * elements of a result to which the input element contributes.  `bytes` is the size of a weight, 0
+ * if the axes have no weights. */
 int pool_turn(dp_ctx *ctx, const pooling *p, size_t bytes, pooling *back);
 /* Check that `t` has the sizes of p->to.  Source: check_dim_size. */
 int pool_check_grad(dp_ctx *ctx, const pooling *p, dp_tensor *t);
 
-/* Return the output argument of a boxed call; the functional variant has none.  NULL: the output
- * must be made. */
+/* Return argument `at`, the out= argument of a boxed call.  NULL: the call is of the functional
+ * variant, which has no such argument. */
 static inline dp_tensor *pool_given(const dp_call *call, uint32_t at)
 {
     return call->n_args > at ? call->args[at].u.t : NULL;

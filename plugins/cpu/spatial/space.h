@@ -1,8 +1,8 @@
-/* space.h -- tensors with spatial dimensions, for kernels over windows: batches of planes [N, C, D,
- * H, W], with depth and height 1 if a tensor has fewer dimensions.
+/* space.h -- the geometry of tensors with spatial dimensions, for kernels over windows: [N, C, D,
+ * H, W], where depth and height are 1 if a tensor has fewer dimensions.
  *
- * Kernels compute from contiguous copies, with channels innermost where PyTorch uses
- * channels_last. */
+ * Kernels compute from contiguous copies, which are channels_last where PyTorch uses that
+ * format. */
 #ifndef CPU_SPACE_H
 #define CPU_SPACE_H
 
@@ -10,8 +10,8 @@
 
 enum { SPACE_MAX = 3 };
 
-/* Geometry of a tensor with `dims` spatial dimensions, one channel dimension and, with a batch, one
- * more. */
+/* geometry of a tensor with `dims` spatial dimensions, a channel dimension and perhaps a batch
+ * dimension */
 typedef struct space {
     int dims;
     int64_t n, channels;     /* n is 1 without a batch */
@@ -22,11 +22,11 @@ typedef struct space {
     dp_device device;
 } space;
 
-/* Return the geometry of `t`, whose rank was checked.  `last`: keep channels innermost if t
- * suggests that format. */
+/* Return the geometry of `t`, whose number of dimensions was checked.  `last`: the format is
+ * channels_last if that is t's suggested memory format. */
 space space_of(const dp_tensor *t, int dims, bool last);
-/* Return the number of consecutive planes, and the number of neighbouring elements at each
- * index. */
+/* Return the number of planes, and the number of neighbouring elements at each position in a plane:
+ * N * C planes with 1 element at each position or, if channels_last, N planes with C elements. */
 int64_t space_planes(const space *s);
 int64_t space_inner(const space *s);
 /* Return the number of spatial positions in a plane. */
@@ -34,29 +34,31 @@ int64_t space_places(const space *s);
 /* Set the sizes of a tensor of this geometry; return their number. */
 int space_sizes(const space *s, bool batched, int64_t sizes[DP_DIM_MAX]);
 
-/* Return t's elements contiguous in s->computed and s->format: t itself if it is so.  *out
- * owned. */
+/* Set *out, owned, to `t` itself if it has dtype s->computed and is contiguous in s->format, else
+ * to such a copy. */
 int space_get(dp_ctx *ctx, const space *s, dp_tensor *t, dp_tensor **out);
 
 /* an output in preparation */
 typedef struct space_out {
-    dp_tensor **out; /* output of the kernel; made if it was NULL */
+    dp_tensor **out; /* output of the kernel; *out was made by space_begin() unless `given` */
     /* contiguous, in s->computed and s->format: *out itself, or another tensor; owned */
     dp_tensor *work;
     bool given;
 } space_out;
 
-/* Make, resize or check *out, with the rank of the input.  inputs [n] may share memory with it.
- * Call space_end() unless this fails.  Errors: those of dp_set_output(). */
+/* Make or resize *out, with a batch dimension if `batched`, and set up `o`.  The caller writes
+ * o->work and then calls space_end(), unless this function fails.  *out may share memory with
+ * inputs [n].  Errors: those of dp_set_output(). */
 int space_begin(dp_ctx *ctx, space_out *o, const space *s, bool batched, dp_tensor **out,
                 dp_tensor *const *inputs, int n);
 /* If `rc` is 0, copy the result to *out; else release *out if it was made.  Return the code of the
  * step that failed, or 0. */
 int space_end(dp_ctx *ctx, int rc, space_out *o);
+/* Return the address of the first element of `t`. */
 void *space_data(const dp_tensor *t);
 
-/* Set out [n] to `list`; a list of one number stands for n equal numbers.  False: it has another
- * length. */
+/* Set out [n] to list [have]; a list of one number stands for n equal numbers.  False: `have` is
+ * neither n nor 1. */
 bool space_list(const int64_t *list, size_t have, int n, int64_t *out);
 
 /* masks for dense_check_type() */

@@ -1,5 +1,6 @@
-/* fft_dft.h -- transforms of 2 to 8 numbers, in place.  levels/fft.c includes it with T, the type
- * of a part, and FN(name), a function's name for that type. */
+/* fft_dft.h -- template of transforms of 2 to 8 complex numbers, in place.  levels/fft.c includes
+ * this header once for each T, the type of a real or imaginary part; FN(name) is a function's name
+ * for that type. */
 
 typedef struct FN(number) {
     T re, im;

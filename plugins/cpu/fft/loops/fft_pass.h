@@ -1,7 +1,9 @@
-/* fft_pass.h -- passes over all lanes, and transforms composed of them.  levels/fft.c includes it
- * with T, the type of a part, and FN(name), a function's name for that type. */
+/* fft_pass.h -- template of passes over all lanes, and of transforms composed of passes.
+ * levels/fft.c includes this header once for each T, the type of a real or imaginary part; FN(name)
+ * is a function's name for that type. */
 
-/* Loops over the radix are unrolled here, because compilers vectorize only innermost loops. */
+/* Loops over the radix are unrolled by these macros, because compilers vectorize only innermost
+ * loops. */
 #ifndef TIMES_2
 #define TIMES_2(F, g) F(0, g) F(1, g)
 #define TIMES_3(F, g) TIMES_2(F, g) F(2, g)
@@ -19,7 +21,8 @@
         yi[q + lanes * k] = b.im;                                                                  \
     }
 
-/* Compute row p of the m results of a pass, for `lanes` neighbouring lanes. */
+/* Define a function that computes one of the m rows of a pass, for `lanes` neighbouring lanes.
+ * `factors` 0: the twiddle factors of the row are 1. */
 #define PASS_ROW(R, factors)                                                                       \
     FFT_INLINE void FN(row##R##factors)(const T *restrict xr, const T *restrict xi,                \
                                         T *restrict yr, T *restrict yi, int64_t far,               \
@@ -60,7 +63,8 @@ PASS(8)
 #undef LOAD
 #undef STORE
 
-/* sums and differences of symmetric elements, for BLOCK lanes */
+/* element 0, and sums and differences of elements j and radix - j, for BLOCK lanes; index 0 of [2]
+ * is for real parts, index 1 for imaginary parts */
 typedef struct FN(halves) {
     T first[2][BLOCK];
     T plus[FFT_PRIME / 2][2][BLOCK], minus[FFT_PRIME / 2][2][BLOCK];
@@ -110,7 +114,7 @@ static void FN(sum_halves)(const FN(halves) * h, const fft_pass *p, int64_t k, T
         at += k;
         at -= at >= p->radix ? p->radix : 0;
     }
-    for (int q = 0; q < BLOCK; q++) { /* c + i s and c - i s; the sines are those of -k */
+    for (int q = 0; q < BLOCK; q++) { /* elements k and radix - k are c + i s and c - i s */
         low[0][q] = c[0][q] - s[1][q];
         low[1][q] = c[1][q] + s[0][q];
         high[0][q] = c[0][q] + s[1][q];
@@ -189,7 +193,7 @@ static fft_pair FN(run_passes)(const fft_plan *p, fft_pair x, fft_pair y, int64_
 
 /* -- one line as a matrix -- */
 
-/* Compute y [n2, n1] = the transpose of x [n1, n2], times w [n1, n2]. */
+/* Set y [n2, n1] to the transpose of x [n1, n2] times w [n1, n2], element by element. */
 static void FN(turn)(const T *restrict xr, const T *restrict xi, const T *restrict wr,
                      const T *restrict wi, T *restrict yr, T *restrict yi, int64_t n1, int64_t n2)
 {
@@ -246,7 +250,7 @@ static fft_pair FN(run_chirp)(const fft_plan *p, fft_pair x, fft_pair y, int64_t
     fft_pair a = FN(run)(p->inner, x, y, lanes), b = FN(same)(a, x) ? y : x;
     FN(times_rows)(a, p->kernel, p->rows, lanes);
     a = FN(run)(p->inner, (fft_pair){a.im, a.re}, (fft_pair){b.im, b.re}, lanes);
-    a = (fft_pair){a.im, a.re}; /* exchanged parts make the transform an inverse one */
+    a = (fft_pair){a.im, a.re}; /* with exchanged parts, the transform is the inverse one */
     FN(times_rows)(a, p->chirp, p->n, lanes);
     return a;
 }

@@ -1,8 +1,8 @@
-/* fft_tile.h -- copies between tensors and tiles, and conversions between real lines and complex
- * lines of half the length.  levels/fft.c includes it with T, the type of a part, and FN(name), a
- * function's name for that type. */
+/* fft_tile.h -- template of copies between tensors and tiles, and of conversions between transforms
+ * of real lines and of complex lines of half the length.  levels/fft.c includes this header once
+ * for each T, the type of a real or imaginary part; FN(name) is a function's name for that type. */
 
-/* Convert n neighbours between (re, im) pairs and separate parts. */
+/* Copy `n` complex numbers x, pairs of parts, to arrays of real parts and of imaginary parts. */
 static void FN(part)(T *restrict re, T *restrict im, const T *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -65,8 +65,9 @@ static void FN(scatter)(const fft_tile *t, int64_t rows, const fft_side *s, doub
 
 /* -- real lines of 2 n elements, transformed as complex lines of n elements -- */
 
-/* *a, *b: elements k and n - k of the transform of (even elements + i odd elements); w: the k-th
- * twiddle factor */
+/* Convert *a and *b, elements k and n - k of the transform of the complex line (even elements + i
+ * odd elements), to elements k and n - k of the transform of the real line.  `w` is the k-th
+ * twiddle factor. */
 FFT_INLINE void FN(split_real)(N *a, N *b, N w)
 {
     N even = {(a->re + b->re) * (T)0.5, (a->im - b->im) * (T)0.5};
@@ -76,7 +77,7 @@ FFT_INLINE void FN(split_real)(N *a, N *b, N w)
     *b = (N){even.re - odd.re, odd.im - even.im};
 }
 
-/* the inverse of split_real(), multiplied by 2 */
+/* Convert back: invert split_real(), and multiply by 2. */
 FFT_INLINE void FN(join_real)(N *a, N *b, N w)
 {
     N even = {a->re + b->re, a->im - b->im};
@@ -110,7 +111,7 @@ FFT_INLINE void FN(join_real)(N *a, N *b, N w)
             lr[k] = a.re, li[k] = a.im;                                                            \
             hr[-k] = b.re, hi[-k] = b.im;                                                          \
         }                                                                                          \
-        if (n % 2 == 0) { /* the middle element is its own partner */                              \
+        if (n % 2 == 0) { /* here, elements k and n - k are the same element */                    \
             N a = {re[half], im[half]}, b = a;                                                     \
             FN(step)(&a, &b, FN(load)(wr, wi, half));                                              \
             re[half] = a.re, im[half] = a.im;                                                      \
@@ -128,7 +129,7 @@ FFT_INLINE void FN(join_real)(N *a, N *b, N w)
             FN(name##_line)(re + b * t->lane, im + b * t->lane, p->n, p->real.re, p->real.im);     \
     }
 
-/* Compute elements 0 and n, which are real, from element 0. */
+/* Compute elements 0 and n of the real line's transform, which are real, from element 0. */
 static void FN(real_after_ends)(const fft_tile *t, int64_t n)
 {
     T *re = t->parts.re, *im = t->parts.im;

@@ -1,8 +1,8 @@
-/* loops/norm.h -- means, variances and normalised elements of type T; E is the suffix of the type.
- * levels/norm.c includes it once per type.
+/* loops/norm.h -- template of the loops of norm.h for elements of type T; E is the suffix of T.
+ * levels/norm.c includes this header once per type.
  *
- * Runs are summed in LANES accumulators, and blocks of BLOCK elements in double, so that long runs
- * stay exact and no bit depends on the vector level. */
+ * Contiguous elements are summed in NM_LANES accumulators; the sums of blocks of NM_BLOCK elements
+ * are added in double.  So long sums stay exact, and no bit depends on the vector level. */
 #define FN(name)     DP_ISA_PASTE(name, E)
 #define FMA(a, b, c) DP_ISA_PASTE(dpm_fma, E)(a, b, c)
 
@@ -36,7 +36,7 @@
     }
 #define NM_NONE(i) 0
 
-/* Return the mean, and set *squares to the sum of squared distances from it. */
+/* Return the mean of x [n], and set *squares to the sum of the squared distances from it. */
 static inline double FN(moments)(const T *restrict x, int64_t n, double *squares)
 {
     double sum = 0, ignored = 0, low = 0;
@@ -112,7 +112,7 @@ static void FN(plane_slope)(int64_t begin, int64_t end, void *user)
 
 /* -- rows -- */
 
-/* y = (x * rstd + offset) * gamma + beta */
+/* Compute y = (x * rstd + offset) * gamma + beta for one row. */
 static inline void FN(scale_row)(const T *restrict x, const T *restrict gamma,
                                  const T *restrict beta, T *restrict y, int64_t n, T rstd, T offset)
 {
@@ -126,8 +126,8 @@ static inline void FN(scale_row)(const T *restrict x, const T *restrict gamma,
         }
 }
 
-/* Normalise rows.  As in PyTorch, the mean of a row with an infinity is NaN, that of an empty row
- * is 0, and the variance, rstd and offset are rounded to T, which is visible in rows of almost
+/* Normalize rows.  As in PyTorch, the mean of a row with an infinity is NaN, the mean of an empty
+ * row is 0, and the variance, rstd and offset are rounded to T, which is visible in rows of almost
  * equal elements. */
 static void FN(row_norm)(int64_t begin, int64_t end, void *user)
 {
@@ -176,8 +176,9 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* Sum w <= NM_WIDE columns of rows [from, to) to the doubles a and b; `each` adds its terms for
- * column j + l of row i to x_[l] and y_[l].  Blocks of NM_ROWS rows are summed in T. */
+/* Add the terms NM_FIRST(l) and NM_SECOND(l) of rows [from, to) to the doubles a[j + l] and
+ * b[j + l], for `w` <= NM_WIDE columns.  NM_ROW(i) declares what the terms need of row i.  Blocks
+ * of NM_ROWS rows are summed in T. */
 #define NM_COLUMNS(w)                                                                              \
     poll look_ = {0};                                                                              \
     for (int64_t i0 = from; i0 < to && !poll_stops(&look_, NM_ROWS * NM_WIDE); i0 += NM_ROWS) {    \
@@ -195,7 +196,8 @@ static void FN(row_slope)(int64_t begin, int64_t end, void *user)
             b[j + l] += (double)y_[l];                                                             \
         }                                                                                          \
     }
-/* Sum the rows of each chunk, in blocks of NM_WIDE columns. */
+/* Sum the rows of each chunk, NM_WIDE columns at a time.  NM_MEANS(w) declares what the terms need
+ * of these columns. */
 #define NM_CHUNKS(job)                                                                             \
     for (int64_t c = begin; c < end; c++) {                                                        \
         double *a = (job)->sums + c * 2 * (job)->n, *b = a + (job)->n;                             \
@@ -280,8 +282,9 @@ static void FN(column_dots)(int64_t begin, int64_t end, void *user)
 }
 #undef NM_MEANS
 
-/* Process blocks of rows, NM_SPAN columns at a time, whose coefficients are rounded to T once.
- * NM_SPAN is much larger than NM_WIDE, because writing narrow strips of rows is slow. */
+/* Compute rows [begin, end), NM_SPAN columns at a time; the coefficients of these columns are first
+ * rounded to T.  NM_SPAN is much larger than NM_WIDE, because writing short parts of many rows is
+ * slow. */
 #define NM_BLOCKS(job, names, body)                                                                \
     for (int64_t j = 0; j < (job)->n; j += NM_SPAN) {                                              \
         int64_t w = (job)->n - j < NM_SPAN ? (job)->n - j : NM_SPAN;                               \

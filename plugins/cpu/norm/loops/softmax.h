@@ -1,17 +1,18 @@
-/* loops/softmax.h -- softmax, log_softmax and their gradients for type T; E is the suffix of the
- * type.  levels/softmax.c includes it once per type.
+/* loops/softmax.h -- template of the loops of softmax.h for elements of type T; E is the suffix of
+ * T.  levels/softmax.c includes this header once per type.
  *
- * The greatest element of a line is subtracted first, so that exp() does not overflow.  A NaN or an
- * infinity makes the sum NaN, and so the whole line.  A single line is summed in LANES
- * accumulators; neighbouring lines are each summed in order.  So no bit depends on the vector
- * level. */
+ * The greatest element of a line is subtracted first, so that exp() does not overflow.  If a line
+ * has a NaN or an infinity, its sum is NaN, and so are all its results.  A single line is summed in
+ * LANES accumulators; each of several neighbouring lines is summed in order.  So no bit depends on
+ * the vector level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 #define EXP(x)   DP_ISA_PASTE(dpm_exp, E)(x)
 #define LOG(x)   DP_ISA_PASTE(dpm_log, E)(x)
 
 /* -- lines with contiguous elements -- */
 
-/* Add f(i), an expression of index i, to lane i % LANES. */
+/* Set `sum` to the sum of f(i), an expression of index i, for i in [0, n).  f(i) is added to lane
+ * i % LANES. */
 #define SUM_LINE(sum, n, f)                                                                        \
     {                                                                                              \
         T lanes_[LANES] = {0};                                                                     \
@@ -31,7 +32,7 @@
     for (int64_t i = 0, end_; i < n && (end_ = poll_next(NULL, i, n)) > i;)                        \
         for (; i < end_; i++)
 
-/* Merge lane l and lane l + half with `pair`, halving the number of lanes each time. */
+/* Merge LANES lanes to one.  pair(a, b) merges lane l and lane l + half; half is 32, 16, ... 1. */
 #define HALVES(pair)                                                                               \
     HALVE(32, pair)                                                                                \
     HALVE(16, pair)                                                                                \

@@ -1,8 +1,9 @@
 /* loops/math.h -- the functions in the expressions of pointwise.yaml: exp(x) in an expression is
  * pw_exp_f32(x) for float32, and so on for each suffix of types.h.
  *
- * Each function gives the same bits for every position of an element and on every vector level: it
- * is either inlined, and written for that, or a call that is never vectorized. */
+ * Each function gives the same bits for every position of an element in a loop and on every vector
+ * level: it is either inline code that consists of single IEEE operations, or a call that is never
+ * vectorized. */
 #ifndef CPU_LOOPS_MATH_H
 #define CPU_LOOPS_MATH_H
 
@@ -46,7 +47,8 @@ static inline double pw_nextafter_f64(double x, double y, double limit)
     (void)limit;
     return nextafter(x, y);
 }
-/* `limit` is the largest number of the dtype; 16-bit dtypes have a next number of their own */
+/* Return the number of the dtype after `x` towards `y`.  `limit` is the largest number of the
+ * dtype; it tells float32, float16 and bfloat16 apart, which are all computed here. */
 static inline float pw_nextafter_f32(float x, float y, float limit)
 {
     bool half = limit == 65504;
@@ -113,7 +115,7 @@ PW_OURS2_(rem_floor_near)
 PW_OURS2_(div_floor)
 PW_OURS2_(div_floor_near)
 
-/* Return nonzero if the functions above with `near` in their names do not take x. */
+/* Return nonzero if the functions above with `near` in their names do not take the argument. */
 DPM_INLINE uint64_t pw_far_f32(float x)
 {
     return dpm_far_f32(x);
@@ -239,7 +241,8 @@ PW_LOG_OF_(log10, c128, double, , M_LOG10E)
         R a = creal##f(x), b = cimag##f(x), c = creal##f(y), d = cimag##f(y);                      \
         return __builtin_complex((R)(a * c - b * d), (R)(a * d + b * c));                          \
     }                                                                                              \
-    /* c10's vectorized division, scaled by the larger part of y; y = 0 gives nan+nanj */          \
+    /* Divide like c10's vectorized division: both numbers are first divided by the larger part */ \
+    /* of y; y = 0 gives nan+nanj. */                                                              \
     static inline R _Complex pw_div_##t(R _Complex x, R _Complex y)                                \
     {                                                                                              \
         R c = creal##f(y), d = cimag##f(y), p = fabs##f(c), q = fabs##f(d);                        \
@@ -266,7 +269,8 @@ static inline double _Complex pw_complex_f64(double re, double im)
 
 /* -- every real type -- */
 
-/* greater and lesser return NaN if an argument is NaN; clip returns x if a bound is NaN */
+/* Define functions for type t.  greater and lesser return NaN if an argument is NaN; clip returns
+ * NaN if one of its arguments is NaN. */
 #define PW_REAL_(t, T)                                                                             \
     static inline T pw_greater_##t(T x, T y)                                                       \
     {                                                                                              \
@@ -306,7 +310,8 @@ static inline bool pw_apart(int64_t x, int64_t y)
     return (x < 0) != (y < 0);
 }
 
-/* INT_MIN / -1 wraps to INT_MIN.  Division by zero gives 0 and sets fault. */
+/* Define functions for the integer type t.  INT_MIN / -1 wraps to INT_MIN; division by zero gives 0
+ * and sets *fault. */
 #define PW_INT_(t, T)                                                                              \
     static inline T pw_int_div_##t(T x, T y, int *fault)                                           \
     {                                                                                              \
@@ -396,7 +401,7 @@ PW_INT_(i64, int64_t)
         T ten = (T)pow(10, fabs(decimals));                                                        \
         return decimals < 0 ? rint##f(x / ten) * ten : rint##f(x * ten) / ten;                     \
     }                                                                                              \
-    /* The derivative at x of gelu with tanh; t is the value of that tanh. */                      \
+    /* Return the derivative at `x` of gelu with tanh; `t` is the value of that tanh. */           \
     static inline T pw_gelu_tanh_slope_##t(T x, T t)                                               \
     {                                                                                              \
         T slope = (T)(M_SQRT2 * M_2_SQRTPI * 0.5) * (1 + (T)(3 * 0.044715) * x * x);               \

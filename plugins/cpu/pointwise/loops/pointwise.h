@@ -1,5 +1,5 @@
 /* loops/pointwise.h -- types, parameters and constants for the loops that proto/gen makes from
- * pointwise.yaml.  K(x) is a constant of type T, in which a loop computes. */
+ * pointwise.yaml.  T is the type in which a loop computes; K(x) is the constant x in that type. */
 #ifndef CPU_LOOPS_POINTWISE_H
 #define CPU_LOOPS_POINTWISE_H
 
@@ -10,7 +10,7 @@
 
 #define K(x) ((T)(x))
 
-/* Return parameter `k` in the type of an expression. */
+/* Define pw_param_f32() and so on, which return parameter `k` in the type of an expression. */
 #define PW_PARAM_(t, place, dtype, memory, value)                                                  \
     __attribute__((unused)) static inline value pw_param_##t(const pw_state *s, int k)             \
     {                                                                                              \

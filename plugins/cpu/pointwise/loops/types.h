@@ -28,11 +28,11 @@ enum { PW_TYPES = 10 };
 PW_TYPE_MAP(PW_TYPE_)
 #undef PW_TYPE_
 
-/* For a dtype: the index in a row of kernels of the type in which it is computed, that type's
- * dtype, and its bytes.  float16 and bfloat16 are computed in float. */
+/* The type in which elements of a dtype are computed: its index in a row of kernels, its dtype, and
+ * its bytes.  float16 and bfloat16 are computed in float. */
 typedef struct pw_type {
     int8_t place, dtype, bytes;
 } pw_type;
-extern const pw_type pw_types[/* DP_DTYPE_END */];
+extern const pw_type pw_types[/* DP_DTYPE_END */]; /* by the dtype of the elements */
 
 #endif

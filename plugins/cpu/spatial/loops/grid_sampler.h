@@ -1,18 +1,19 @@
-/* grid_sampler.h -- the loops of grid sampling for elements of type T; E is the suffix of the type
- * (aten/src/ATen/native/GridSampler.h, cpu/GridSamplerKernel.cpp). */
+/* grid_sampler.h -- template of the loops of grid_sampler for elements of type T; E is the suffix
+ * of T (aten/src/ATen/native/GridSampler.h, cpu/GridSamplerKernel.cpp). */
 #define GR(name) GR_PASTE(name, E)
 
-/* Taps of GRID_BLOCK points.  The inner loops run over points, so that they are vectorized. */
+/* The taps of GRID_BLOCK points.  The inner index is the point, so that loops over points are
+ * vectorized. */
 typedef struct GR(table) {
-    int taps;
-    int32_t at[GR_TAPS][GRID_BLOCK]; /* indices in the plane; valid also for a point outside it */
-    T inside[GR_TAPS][GRID_BLOCK];   /* 1 inside the plane, 0 outside */
-    T w[GR_TAPS][GRID_BLOCK];
+    int taps;                        /* number of taps of a point */
+    int32_t at[GR_TAPS][GRID_BLOCK]; /* indices in the plane; valid even if the tap is outside */
+    T inside[GR_TAPS][GRID_BLOCK];   /* 1 if the tap is inside the plane, else 0 */
+    T w[GR_TAPS][GRID_BLOCK];        /* weights */
     T slope[3][GR_TAPS][GRID_BLOCK]; /* derivatives of the weight by the coordinates */
 } GR(table);
 
-/* Convert coordinates from [-1, 1] to indices.  Two and three dimensions are rounded differently,
- * as in PyTorch. */
+/* Convert coordinates `v` of dimension `d` from [-1, 1] to indices, and set `slope` to the
+ * derivatives of the indices.  Two and three dimensions are rounded differently, as in PyTorch. */
 GR_INLINE void GR(place)(const grid_job *j, int d, T *v, T *slope)
 {
     const T size = (T)j->size[d], half = (j->align ? size - 1 : size) / 2;
@@ -40,8 +41,8 @@ GR_INLINE void GR(reflect)(const grid_job *j, int d, T *v, T *slope)
     }
 }
 
-/* Move coordinates into the plane, for border and reflection padding.  *slope is multiplied by the
- * derivative of the result, which is 0 at and beyond the border. */
+/* Move coordinates `v` of dimension `d` into the plane, for border and reflection padding.  `slope`
+ * is multiplied by the derivative of the result, which is 0 at and beyond the border. */
 GR_INLINE void GR(pad)(const grid_job *j, int d, T *v, T *slope)
 {
     const T last = (T)(j->size[d] - 1), none = j->dims == 2 ? 0 : last;
@@ -57,7 +58,7 @@ GR_INLINE void GR(pad)(const grid_job *j, int d, T *v, T *slope)
     }
 }
 
-/* Set tap k of the points at these integer coordinates. */
+/* Set `at` and `inside` of tap `k` of all points from its integer coordinates `v`. */
 GR_INLINE void GR(tap)(const grid_job *j, GR(table) * t, int k, T (*v)[GRID_BLOCK], int dims)
 {
     int32_t *at = t->at[k];
@@ -161,7 +162,8 @@ GR_INLINE void GR(cubic)(const grid_job *j, GR(table) * t, T (*v)[GRID_BLOCK],
     }
 }
 
-/* Set the taps of n <= GRID_BLOCK points; the remainder of the table has points at 0. */
+/* Set the taps of `n` <= GRID_BLOCK points, from point `from` on; the remainder of the table gets
+ * the taps of points at (0, 0).  `slopes`: set the derivatives, too. */
 static void GR(fill)(const grid_job *j, GR(table) * t, int64_t image, int64_t from, int n,
                      bool slopes)
 {
@@ -208,7 +210,7 @@ GR_INLINE void GR(sum_taps)(const GR(table) *restrict t, const T *restrict x, T 
         T s = 0;
         for (int k = 0; k < taps; k++) {
             const T v =
-                x[t->at[k][i]]; /* loaded also if it is not used: vector code has no branches */
+                x[t->at[k][i]]; /* loaded even if it is not used: vector code has no branches */
             s += (t->inside[k][i] != 0 ? v : 0) * t->w[k][i];
         }
         sum[i] = s;
@@ -255,7 +257,8 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
                 const T *g = (const T *)j->grad + (image * j->channels + c) * j->points;
                 T *y = (T *)j->out + (image * j->channels + c) * j->places;
                 g += block * GRID_BLOCK;
-                for (int i = 0; i < n; i++) /* all points outside a plane have the same index */
+                /* the inner loop is over taps, because several points may have the same index */
+                for (int i = 0; i < n; i++)
                     for (int k = 0; k < t.taps; k++)
                         if (t.inside[k][i] != 0)
                             y[t.at[k][i]] += t.w[k][i] * g[i];
@@ -264,7 +267,8 @@ static void GR(input_back)(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* Add to sums[k] the product of tap k of each point and g, also if the tap is outside the plane. */
+/* Add to sums[k][i] the product of g[i] and the input element at tap `k` of point i, even if the
+ * tap is outside the plane. */
 GR_INLINE void GR(add_dots)(const GR(table) *restrict t, const T *restrict x, const T *restrict g,
                             T (*restrict sums)[GRID_BLOCK], int taps)
 {
@@ -273,7 +277,8 @@ GR_INLINE void GR(add_dots)(const GR(table) *restrict t, const T *restrict x, co
             sums[k][i] += x[t->at[k][i]] * g[i];
 }
 
-/* Set y to the gradient of n points, from the sums of their taps over all channels. */
+/* Set `y` to the gradient of the coordinates of `n` points.  `sums` are the sums of add_dots() over
+ * all channels. */
 static void GR(give_slopes)(const grid_job *j, const GR(table) * t, T (*sums)[GRID_BLOCK], T *y,
                             int n)
 {

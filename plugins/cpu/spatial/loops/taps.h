@@ -1,5 +1,5 @@
-/* taps.h -- the indices and weights of resampling, computed in T as in PyTorch; E is the suffix of
- * T (aten/src/ATen/native/UpSample.h). */
+/* taps.h -- template of the tables of upsample.h: indices and weights, computed in type T as in
+ * PyTorch; E is the suffix of the functions' names (aten/src/ATen/native/UpSample.h). */
 #define US(name) US_PASTE(name, E)
 
 /* Source: area_pixel_compute_scale */
@@ -101,8 +101,8 @@ static double US(most)(const us_axis *u, bool cubic)
     return n < (double)u->in ? n : (double)u->in;
 }
 
-/* Find the n elements, from *low on, on which element o of the result depends.  Source:
- * _compute_weights_aa. */
+/* Find the *n input elements, from index *low on, on which element `o` of the result depends.
+ * Source: _compute_weights_aa. */
 static void US(span)(const us_axis *u, T scale, int64_t o, bool cubic, T *center, int64_t *low,
                      int64_t *n)
 {
@@ -114,7 +114,7 @@ static void US(span)(const us_axis *u, T scale, int64_t o, bool cubic, T *center
     *n = *n > 0 ? *n : 0;
 }
 
-/* `most`: number of taps of an element for which there is memory */
+/* Set the taps of antialiased upsampling; there is memory for `most` taps per element. */
 static void US(smooth)(const us_axis *u, bool cubic, int64_t most, wn_axis *a)
 {
     T scale = US(scale)(u), inverse = scale >= 1 ? (T)(1.0 / (double)scale) : 1, center;

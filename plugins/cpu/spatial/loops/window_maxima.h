@@ -1,5 +1,6 @@
-/* window_maxima.h -- the maxima of window.h for elements of type T; row indices have type I; E is
- * the suffix of T.  Of equal elements the first in its plane is taken, of several NaNs the last. */
+/* window_maxima.h -- template of the maxima of window.h for elements of type T; row indices have
+ * type I; E is the suffix of T.  Of several equal maxima, the index is that of the first one in the
+ * plane; of several NaNs, that of the last one. */
 
 WN_INLINE void WN(max_n)(T *restrict best, I *restrict which, const T *const *rows,
                          const int64_t *ids, int64_t len, int n, bool first)
@@ -67,12 +68,13 @@ static void WN(no_row)(char *best, char *which, int64_t id, int64_t len)
     }
 }
 
-/* Test whether v in row r wins over b in row br; v is further right. */
+/* Test whether element `v` of row `r` wins over element `b` of row `br`; `v` has the greater index
+ * in its row. */
 #define BETTER(v, r, b, br)                                                                        \
     (((v) > (b)) | (((v) == (b)) & ((r) < (br))) | (((v) != (v)) & (((b) == (b)) | ((r) >= (br)))))
 
-/* Compute n <= WN_BLOCK elements whose windows are `by` elements apart, with the inner elements of
- * each. */
+/* Compute `n` <= WN_BLOCK elements of the result, from index `o` on, whose windows begin `by`
+ * elements apart.  `rows`: r->which is set. */
 WN_INLINE void WN(max_even)(const wn_row *r, int64_t o, int64_t n, int64_t by, bool rows)
 {
     const wn_axis *a = r->axis;
@@ -116,7 +118,8 @@ static void WN(max_evenly)(const wn_row *r, int64_t o, int64_t n)
         r->which ? WN(max_even)(r, o, n, by, true) : WN(max_even)(r, o, n, by, false);
 }
 
-/* Compute n <= WN_BLOCK of the inner elements at index o of the result, from element `from` on. */
+/* Compute `n` <= WN_BLOCK of the inner numbers at index `o` of the result, from number `from` on.
+ * `rows`: r->which is set. */
 WN_INLINE void WN(max_block)(const wn_row *r, int64_t o, int64_t from, int64_t n, bool rows)
 {
     const wn_axis *a = r->axis;
@@ -184,8 +187,8 @@ static void WN(max_places)(const wn_row *r)
     best[j] = b;                                                                                   \
     at[j] = w;
 
-/* Compute n <= WN_BLOCK neighbouring elements, from `j` on, each the maximum of `count` elements
- * with the indices `ids`. */
+/* Set y [n], where n <= WN_BLOCK, to the maxima over `count` input elements each: y[j] is the
+ * maximum of places[k][j], whose index is ids[k].  Set index [n] to the indices of the maxima. */
 static void WN(max_lanes)(const T *const *places, const I *ids, int count, T *y, int64_t *index,
                           int64_t n)
 {
@@ -217,7 +220,7 @@ static void WN(max_window)(const wn_row *r, const wn_lines *w, int64_t o)
     I ids[WN_FEW];
     int n = 0;
 
-    ids[0] = (I)(w->ids[0] * r->row_places + a->begin[o]); /* set also if the window is empty */
+    ids[0] = (I)(w->ids[0] * r->row_places + a->begin[o]); /* used even if the window is empty */
     for (int i = 0; i < w->n; i++)
         for (int64_t k = 0; k < a->count[o]; k++, n++) {
             int64_t place = a->begin[o] + k * a->windows.step;
@@ -233,7 +236,8 @@ static void WN(max_window)(const wn_row *r, const wn_lines *w, int64_t o)
     }
 }
 
-/* Compute n <= WN_BLOCK elements whose windows are `by` elements apart. */
+/* Compute `n` <= WN_BLOCK elements of the result, from index `o` on, whose windows begin `by`
+ * elements apart. */
 WN_INLINE void WN(max_windows)(const wn_row *r, const wn_lines *l, int64_t o, int64_t n, int64_t by)
 {
     const wn_axis *a = r->axis;

@@ -1,6 +1,8 @@
-/* window_sums.h -- the sums of window.h for elements of type T; E is the suffix of the type. */
+/* window_sums.h -- template of the sums of window.h for elements of type T; E is the suffix of
+ * T. */
 
-/* Set acc [len] to the sum of at most four rows, added in order, or add them to it. */
+/* Add `n` <= 4 rows, in order, to acc [len]; `first`: set acc to their sum.  `weighed`: row i is
+ * multiplied by w[i]. */
 WN_INLINE void WN(add_n)(T *restrict acc, const T *const *rows, const T *w, int64_t len, int n,
                          bool weighed, bool first)
 {
@@ -97,7 +99,8 @@ static void WN(add_pairs)(const wn_row *r, const T *restrict x, T *restrict y)
     }
 }
 
-/* Compute a row in which every element has n taps, and `hop` is `out`. */
+/* Compute elements [from, to) of a row in which every element has `n` listed taps, and `hop` is
+ * `out`. */
 WN_INLINE void WN(add_evenly)(const wn_axis *a, const T *restrict x, T *restrict y, int64_t from,
                               int64_t to, int n, bool weighed)
 {
@@ -113,7 +116,7 @@ WN_INLINE void WN(add_evenly)(const wn_axis *a, const T *restrict x, T *restrict
     }
 }
 
-/* Compute elements with listed taps, one inner element each. */
+/* Compute elements [from, to) of an axis with listed taps; `inner` is 1. */
 static void WN(add_list)(const wn_axis *a, const T *x, T *y, int64_t from, int64_t to)
 {
     const T *w = a->taps.weights;
@@ -140,7 +143,7 @@ static void WN(add_list)(const wn_axis *a, const T *x, T *y, int64_t from, int64
         }
 }
 
-/* Compute elements whose windows are `by` elements apart. */
+/* Compute y [n].  The windows have `count` taps, `step` apart, and begin `by` elements apart. */
 WN_INLINE void WN(add_even)(const T *x, T *y, int64_t n, int64_t count, int64_t step, int64_t by)
 {
     for (int64_t o = 0; o < n; o++)
@@ -150,7 +153,7 @@ WN_INLINE void WN(add_even)(const T *x, T *y, int64_t n, int64_t count, int64_t 
             y[o] += x[o * by + k * step];
 }
 
-/* Compute n elements, `period` apart, the first at index o. */
+/* Compute `n` elements that are `period` apart, from index `o` on; write them to y [n]. */
 static void WN(add_phase)(const wn_axis *a, const T *x, T *y, int64_t o, int64_t n)
 {
     const T *begin = x + a->begin[o];
@@ -170,7 +173,7 @@ WN_INLINE void WN(mix)(T (*part)[WN_BLOCK], T *y, int64_t n, int period)
             y[j * period + r] = part[r][j];
 }
 
-/* Compute n elements of each phase, from index o on. */
+/* Compute n * period elements from index `o` on: n elements of each phase (index modulo period). */
 static void WN(add_phases)(const wn_axis *a, const T *x, T *y, int64_t o, int64_t n)
 {
     T part[WN_PERIOD][WN_BLOCK];
