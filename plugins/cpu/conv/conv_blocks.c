@@ -8,27 +8,33 @@
 #include <string.h>
 
 enum {
-    BLOCK_COLUMNS = 144, /* of a block, about */
-    DEPTH_BYTES = 2560, /* of a column of a panel at a time, about: panels stay in a core's cache */
-    RUNS = BLOCK_COLUMNS, /* of a panel, at most: a column each */
-    THREADS = 4,          /* that shall have equal shares of few blocks */
+    BLOCK_COLUMNS = 144, /* approximate number of columns of a block */
+    /* approximate bytes of a column that are multiplied at a time, so that panels stay in a core's
+     * cache */
+    DEPTH_BYTES = 2560,
+    RUNS = BLOCK_COLUMNS, /* greatest number of runs of a panel; each run has at least one column */
+    /* if there are few blocks, they are balanced for this number of threads */
+    THREADS = 4,
 };
 
 /* -- columns -- */
 
-/* Columns of a panel: runs of results that lie side by side in the planes. */
+/* Columns of a panel, cut into runs of results that are contiguous in the planes. */
 typedef struct panel {
     int n, columns;
-    bool exact;                /* the end of memory is too near for whole runs */
-    bool in_place;             /* dense in `to`: */
-    char *c;                   /* there, of the group's first channel; else beside it */
-    const char *from;          /* of the first column */
-    int lane[RUNS], len[RUNS]; /* first column of each run, and how many */
+    bool exact; /* the planes end too soon after the panel to copy whole vectors */
+    /* the columns are contiguous in the output; sums are added up there */
+    bool in_place;
+    /* address of the sums of the group's first channel: in the output or in scratch memory */
+    char *c;
+    const char *from;          /* address of the first column in the planes */
+    int lane[RUNS], len[RUNS]; /* first column of each run; number of columns of each run */
     const void *run[RUNS];
-    int64_t to[RUNS]; /* in elements, of channel 0 */
+    int64_t to[RUNS]; /* offset of each run in the output's channel 0, in elements */
 } panel;
 
-/* Where result q of row `row` lies in the planes, and in `to`. */
+/* Return the address in the planes of result `q` of row `row`, and set *to to its offset in the
+ * output. */
 static const char *place(const conv_walk *w, int64_t row, int64_t q, int64_t *to)
 {
     const conv_planes *p = &w->planes;
@@ -43,7 +49,7 @@ static const char *place(const conv_walk *w, int64_t row, int64_t q, int64_t *to
            (conv_planes_row(p, row) + q * p->axis[2].pace * p->at[2]) * w->loops.class->bytes;
 }
 
-/* The runs of `columns` columns of an image, from `first` on. */
+/* Set *p to the panel of `columns` columns of an image, from column `first` on. */
 static void find_runs(const conv_walk *w, int64_t image, int64_t first, int columns, panel *p)
 {
     int64_t results = w->planes.axis[2].count, rows = image * w->planes.axis[1].count, none;
@@ -66,7 +72,8 @@ static void find_runs(const conv_walk *w, int64_t image, int64_t first, int colu
     p->exact = !w->planes.copied && first + columns + w->loops.class->lanes > w->pass.columns;
 }
 
-/* `depth` rows of k from `k` on; memory behind the columns is not read. */
+/* Gather `depth` rows of the matrix, from row `k` on, without reading the memory after the last
+ * column. */
 static void gather_exactly(const conv_walk *w, const panel *p, int64_t group, int64_t k,
                            int64_t depth, char *to)
 {
@@ -99,11 +106,12 @@ static void gather(const conv_walk *w, const panel *p, int64_t group, int64_t k,
 
 /* -- blocks -- */
 
-/* A worker's memory: the panels of a block, rows of k, and the sums that are not in place. */
+/* scratch memory of a worker: the panels of a block, gathered rows, and sums that are not added up
+ * in the output */
 typedef struct room {
     panel *panels;
     char *b, *sums;
-    int64_t panel_bytes; /* of b */
+    int64_t panel_bytes; /* bytes of a panel in `b` */
 } room;
 
 static int64_t round_up(int64_t bytes)
@@ -134,14 +142,15 @@ int conv_block_rooms(dp_ctx *ctx, conv_walk *w)
         dp_size_plus(sums, (uint64_t)(round_up(n * (int64_t)sizeof(panel)) + n * panel_bytes(w))));
 }
 
-/* Where a tile of panel p is summed up, and how far apart its rows are. */
+/* Return the address of the sums of panel `p` from output channel `channel` on, and set *row to the
+ * stride of channels. */
 static char *tile_at(const conv_walk *w, const panel *p, int64_t channel, int64_t *row)
 {
     *row = p->in_place ? w->op.to.channel : w->blocks.size;
     return p->c + channel * *row * w->loops.class->bytes;
 }
 
-/* One panel of weights by one panel of columns. */
+/* Multiply one panel of weights by one panel of columns. */
 static void multiply_tile(const conv_walk *w, const room *r, int j, int64_t group, int64_t i,
                           int64_t k, int64_t depth)
 {
@@ -175,7 +184,7 @@ static void multiply(const conv_walk *w, const room *r, int n, int64_t group, in
             multiply_tile(w, r, j, group, i, k, depth);
 }
 
-/* Sums that are beside `to`, to it. */
+/* Convert the sums of panel `p` to elements of the output. */
 static void put_sums(const conv_walk *w, const panel *p, int64_t group)
 {
     int64_t bytes = w->loops.packing->bytes;
@@ -188,7 +197,7 @@ static void put_sums(const conv_walk *w, const panel *p, int64_t group)
             p->len[i]);
 }
 
-/* How many of k are multiplied together, from k on. */
+/* Return the number of rows of the matrix that are multiplied together, from row `k` on. */
 static int64_t next_depth(const conv_walk *w, int64_t k)
 {
     int64_t left =
@@ -234,7 +243,8 @@ static void run_block(const void *user, int64_t item, char *memory, bool fresh)
             put_sums(w, &r.panels[j], group);
 }
 
-/* Parts of k, or of a tap's share of it, that are equally deep. */
+/* Split all rows of the matrix (with separate_taps, the rows of one tap) into parts of nearly equal
+ * depth, and return the depth. */
 int64_t conv_block_depth(const conv_walk *w)
 {
     int64_t deep = DEPTH_BYTES / w->loops.class->bytes,
@@ -243,7 +253,8 @@ int64_t conv_block_depth(const conv_walk *w)
     return parts > 0 ? (all + parts - 1) / parts : 1;
 }
 
-/* Gather columns, or multiply what lies between rows, too?  By what both take, in cycles about. */
+/* Choose between gathering columns and, with w->blocks.spread, also multiplying the positions
+ * between rows, by an estimate of the cycles that each of them takes. */
 static void choose_columns(conv_walk *w)
 {
     enum { TILE_STEP = 12, RUN_STEP = 4 };
@@ -281,7 +292,8 @@ static double find_load(const conv_walk *w, int threads)
     return most * threads / (double)(w->blocks.per_image * w->blocks.images * w->op.groups);
 }
 
-/* Smaller blocks where there are so few that a thread would wait for others. */
+/* Choose the number of columns of a block: smaller blocks, if there are so few blocks that threads
+ * would wait for one another. */
 static void choose_block(conv_walk *w)
 {
     enum { MANY = 32 };

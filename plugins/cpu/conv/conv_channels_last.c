@@ -9,20 +9,23 @@
 #include <string.h>
 
 enum {
-    TAPS = 256, /* at most */
+    TAPS = 256, /* greatest number of taps */
     DEPTH_BYTES =
-        512,    /* of what is multiplied at a time, of one output channel: these stay in a cache */
-    TILES = 16, /* of an item of work, at most; */
-    PLACES_BYTES = 16 << 10, /* fewer where their addresses are more than that, */
-    ITEMS = 32               /* or where there would be fewer items than that */
+        /* bytes of weights of one output channel that are multiplied at a time, so that they stay
+         * in a cache */
+    512,
+    TILES = 16,              /* greatest number of tiles of an item of work */
+    PLACES_BYTES = 16 << 10, /* greatest number of bytes of the addresses of an item */
+    ITEMS = 32               /* number of items below which items have fewer tiles */
 };
 
 typedef struct pixels {
     const conv_walk *w;
-    int64_t results, step;       /* of all samples, and how far apart they lie */
-    int64_t taps, width, panels; /* width: output channels of a panel */
+    /* number of results of all samples; distance of neighbouring results in the output */
+    int64_t results, step;
+    int64_t taps, width, panels; /* taps; output channels of a panel; panels */
     int64_t tiles, items;        /* tiles of an item; items of a group */
-    char *b;                     /* weights, by group, panel, tap and channel */
+    char *b;                     /* packed weights, ordered by group, panel, tap and channel */
     const char *zeros;
 } pixels;
 
@@ -31,7 +34,8 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How far apart results lie, if all are equally far; else 0. */
+/* Return the distance of neighbouring results in the output if it is the same for all results, else
+ * 0. */
 static int64_t result_step(const conv_walk *w)
 {
     const conv_axis *a = w->planes.axis;
@@ -52,7 +56,7 @@ static int64_t result_step(const conv_walk *w)
 
 bool conv_is_of_pixels(const conv_walk *w)
 {
-    enum { LEAST = 8 }; /* input channels */
+    enum { LEAST = 8 }; /* least number of input channels for which this method is used */
     bool whole = w->op.stride[0] == 1 && w->op.stride[1] == 1 && w->op.stride[2] == 1;
 
     return whole && !w->op.separate_taps && w->loops.class->tile_of_places != NULL &&
@@ -107,7 +111,8 @@ static void pack_panels(int64_t begin, int64_t end, void *user)
 
 /* -- results -- */
 
-/* Where the taps of result q of a sample are met: places [taps], `rows` apart. */
+/* Set places [taps], with stride `rows`, to the addresses of the channels that the taps of result
+ * `q` read, or of zeros. */
 static void find_places(const pixels *p, const char *sample, const int64_t q[CONV_SPACE],
                         const void **places)
 {
@@ -129,7 +134,8 @@ static void find_places(const pixels *p, const char *sample, const int64_t q[CON
             }
 }
 
-/* Those of n results from `first` on; what the last tile has too much are the last result's. */
+/* Set the addresses of the taps of results [first, first + n).  If the last tile has fewer results
+ * than rows, repeat the last result. */
 static void find_all_places(const pixels *p, int64_t group, int64_t first, int64_t n,
                             const void **places)
 {
@@ -147,7 +153,7 @@ static void find_all_places(const pixels *p, int64_t group, int64_t first, int64
     }
 }
 
-/* A part of k: some taps with all their channels, or some channels of one tap. */
+/* a part of the summands: some taps with all their channels, or some channels of one tap */
 typedef struct part {
     int64_t tap, taps, channel, channels;
 } part;
@@ -201,7 +207,7 @@ static void run_item(const void *user, int64_t item, char *room, bool fresh)
         multiply(p, group, first, n, &k, places);
 }
 
-/* -- all of it -- */
+/* -- the whole convolution -- */
 
 static void choose_sizes(pixels *p)
 {

@@ -19,7 +19,7 @@ static int check_list(dp_ctx *ctx, const char *name, const int64_t *list, size_t
     return 0;
 }
 
-/* Is some value of a list under `least`? */
+/* Test whether a value of list [n] is less than `least`. */
 static bool is_under(const int64_t *list, size_t n, int64_t least)
 {
     for (size_t i = 0; i < n; i++)
@@ -105,7 +105,7 @@ static int check_bias(dp_ctx *ctx, const dp_view *w, dp_tensor *bias, const conv
                    dp_shape_text(text, b.sizes, (size_t)b.ndim));
 }
 
-/* Sizes as "3 x 5". */
+/* Write sizes [n] to `buf` in the form "3 x 5". */
 static const char *cross_text(const int64_t *s, int n, char *buf, size_t bytes)
 {
     size_t at = 0;
@@ -116,7 +116,7 @@ static const char *cross_text(const int64_t *s, int n, char *buf, size_t bytes)
     return buf;
 }
 
-/* span: what the taps cover. */
+/* Set `span` to the size of the dilated kernel in each dimension. */
 static int find_spans(dp_ctx *ctx, const conv_plan *p, int64_t span[CONV_SPACE])
 {
     const conv_shape *s = &p->s;
@@ -128,7 +128,7 @@ static int find_spans(dp_ctx *ctx, const conv_plan *p, int64_t span[CONV_SPACE])
     return 0;
 }
 
-/* Set s.out; fails when the dilated kernel is larger than the padded input. */
+/* Set s.out.  DP_ERUNTIME: the dilated kernel is larger than the padded input. */
 static int find_output(dp_ctx *ctx, conv_plan *p)
 {
     conv_shape *s = &p->s;
@@ -153,7 +153,8 @@ static int find_output(dp_ctx *ctx, conv_plan *p)
                    cross_text(span + first, p->dims, want, sizeof(want)));
 }
 
-/* Find the sizes of a transposed convolution: s.in is the output, s.out the input. */
+/* Set the sizes of a transposed convolution: s.in are the sizes of its output, s.out those of its
+ * input. */
 static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
 {
     conv_shape *s = &p->s;
@@ -188,8 +189,8 @@ static int find_transposed(dp_ctx *ctx, const int64_t *outer, conv_plan *p)
                    cross_text(s->in + first, p->dims, made, sizeof(made)));
 }
 
-/* The steps of what has one place only are never taken: any will do.  The others, and the padding,
- * stay where places of the input can be counted whatever they are multiplied by. */
+/* Set strides and dilations that are never used (one result, one tap) to 1, and check that the
+ * others, and the padding, are so small that positions in the input cannot overflow. */
 static int check_steps(dp_ctx *ctx, conv_shape *s)
 {
     for (int i = 0; i < CONV_SPACE; i++) {
@@ -216,7 +217,7 @@ static int check_type(dp_ctx *ctx, const dp_view *x, const char *what, dp_dtype 
                    dense_type_name(x->dtype), what, dense_type_name(dtype));
 }
 
-/* Check arguments as PyTorch does only for a convolution with elements to compute. */
+/* Check arguments that PyTorch checks only if the convolution has elements to compute. */
 static int check_contents(dp_ctx *ctx, const dp_view *x, const dp_view *w, dp_tensor *bias,
                           const conv_plan *p, const char *xs, const char *ws)
 {
@@ -269,7 +270,7 @@ static void set_sizes(const dp_view *x, const dp_view *w, conv_plan *p)
     p->sizes[0] = x->sizes[0];
     p->sizes[1] = p->transposed ? w->sizes[1] * p->s.groups : w->sizes[0];
     if (x->sizes[1] == 0)
-        p->sizes[1] = 0; /* no channels in, none out: as in PyTorch */
+        p->sizes[1] = 0; /* as in PyTorch, the output has no channels if the input has none */
     dp_copy_n(p->sizes + 2, space + CONV_SPACE - p->dims, (size_t)p->dims, sizeof(*p->sizes));
 }
 
@@ -312,7 +313,7 @@ int conv_check(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias
         rc = check_steps(ctx, &p->s);
     set_sizes(&x, &w, p);
     if (rc == 0 && p->empty && x.sizes[1] > 0 &&
-        w.numel == 0) /* ConvBackend::Empty takes the first one */
+        w.numel == 0) /* like ConvBackend::Empty, which tests the first dimension of the weight */
         return dp_fail(ctx, DP_EINDEX,
                        "a convolution needs a weight that is not empty, but got: %s", ws);
     return rc < 0 || p->empty ? rc : check_contents(ctx, &x, &w, bias, p, xs, ws);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 enum {
-    TAPS = 256,           /* that are looked up for each result, at most */
-    THIN = 3,             /* output channels of a group, at most */
-    WORTHWHILE = 1 << 16, /* products for which a second thread is woken */
+    TAPS = 256,           /* greatest number of taps that are looked up for each result */
+    THIN = 3,             /* greatest number of output channels of a group */
+    WORTHWHILE = 1 << 16, /* number of products that take longer than waking a thread */
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -19,7 +19,8 @@ bool conv_is_thin(const conv_walk *w)
     return w->op.out_channels <= THIN && (!w->op.separate_taps || w->op.in_channels == 1);
 }
 
-/* A worker's memory: the planes of a part, and results that are not made in place. */
+/* Return the bytes of scratch memory of a worker: the planes of a part, and results that are not
+ * computed in the output itself. */
 static size_t room_bytes(const conv_walk *w)
 {
     int64_t results[] = {w->cut.each[1], w->cut.each[2]};
@@ -31,7 +32,7 @@ static size_t room_bytes(const conv_walk *w)
                             : dp_sizes_product((uint64_t)w->loops.class->bytes, results, 2));
 }
 
-/* One part of the results of a group of a sample. */
+/* Compute one part of the results of one group of one sample. */
 static void run_part(const conv_walk *w, int64_t sample, int64_t group, int64_t part, char *room,
                      bool fresh)
 {
@@ -59,7 +60,7 @@ static void run_part(const conv_walk *w, int64_t sample, int64_t group, int64_t 
     }
 }
 
-/* Parts are done so many at a time, as items of work. */
+/* parts of all samples; `each` of them are one item of work */
 typedef struct parts {
     const conv_walk *w;
     int64_t all, each;
@@ -93,7 +94,8 @@ int conv_run_thin(dp_ctx *ctx, conv_walk *w)
     return rc < 0 ? rc : conv_each(ctx, &rooms, (p.all + p.each - 1) / p.each, run_parts, &p);
 }
 
-/* -- depthwise where channels lie side by side: they are the vector, and nothing is copied -- */
+/* -- depthwise walks with innermost channels: a vector has neighbouring channels, and nothing is
+ * copied -- */
 
 bool conv_is_pixelwise(const conv_walk *w)
 {
@@ -133,7 +135,7 @@ static void find_met(const conv_walk *w, const char *sample, const int64_t q[CON
                 }
 }
 
-/* The results of a row whose taps are all inside: from *begin on, to *end. */
+/* Set [*begin, *end) to the results of a row for which all taps are inside the input. */
 static void find_inner(const conv_axis *a, int64_t *begin, int64_t *end)
 {
     *begin = 0, *end = a->count;
@@ -145,7 +147,7 @@ static void find_inner(const conv_axis *a, int64_t *begin, int64_t *end)
     }
 }
 
-/* Rows of results of all samples. */
+/* Compute rows [begin, end) of the results of all samples. */
 static void run_pixels(int64_t begin, int64_t end, void *user)
 {
     const conv_walk *w = user;
@@ -190,7 +192,7 @@ int conv_run_pixelwise(dp_ctx *ctx, conv_walk *w)
                            (int64_t)(WORTHWHILE / each) + 1, run_pixels, w);
 }
 
-/* -- the gradient by weights of which each has one channel in and one out -- */
+/* -- the gradient by the weight, if a group has one input channel and one output channel -- */
 
 typedef struct dots {
     const conv_shape *s;
@@ -201,7 +203,7 @@ typedef struct dots {
     conv_cut cut;
     conv_side w;
     int64_t taps, *off;
-    char *sums; /* a vector for each channel and tap */
+    char *sums; /* a vector of partial sums for each channel and tap */
 } dots;
 
 static int64_t slack_bytes(const dots *d)
@@ -209,7 +211,7 @@ static int64_t slack_bytes(const dots *d)
     return d->class->lanes * d->class->bytes;
 }
 
-/* All of channel c. */
+/* Compute the sums of channel `c` over all samples. */
 static void run_dots(const void *user, int64_t c, char *room, bool fresh)
 {
     const dots *d = user;
@@ -227,7 +229,7 @@ static void run_dots(const void *user, int64_t c, char *room, bool fresh)
     }
 }
 
-/* The sums of vectors, in the first element of each, to w. */
+/* Add up the lanes of each vector of sums, and write the results to w. */
 static void put_dots(const dots *d)
 {
     int64_t vector = d->class->lanes / CONV_VECTORS, bytes = d->class->bytes;

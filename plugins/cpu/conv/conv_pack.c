@@ -2,7 +2,8 @@
  * each k = (channel, tap) in the planes. */
 #include "conv_walk.h"
 
-/* Do the taps of a channel lie side by side, and all of them? */
+/* Test whether the taps of a channel are contiguous in the weight, and the walk uses all of them in
+ * order. */
 static bool dense_taps(const conv_walk *w, int64_t taps)
 {
     const conv_axis *a = w->planes.axis;
@@ -13,8 +14,8 @@ static bool dense_taps(const conv_walk *w, int64_t taps)
            conv_weight_at(w, 0) == 0 && conv_weight_at(w, taps - 1) == taps - 1;
 }
 
-/* n rows of weights that lie side by side, of `lines` output channels; to: the first of them, and
- * the next is `next` rows on. */
+/* Pack `n` rows of weights of `lines` output channels, `step` apart, to every `next`-th row from
+ * `to` on. */
 static void pack_rows(const conv_walk *w, char *to, int64_t next, const char *from, int64_t lines,
                       int64_t n, int64_t step)
 {
@@ -31,7 +32,7 @@ static void pack_rows(const conv_walk *w, char *to, int64_t next, const char *fr
                                    0);
 }
 
-/* All k rows of a panel. */
+/* Pack all k rows of a panel. */
 static void pack_panel(const conv_walk *w, char *to, const char *from, int64_t lines)
 {
     int64_t taps = w->packed.k / w->op.in_channels, bytes = w->loops.packing->bytes;
@@ -66,7 +67,7 @@ static void pack_panels(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* Where each k lies in the planes, from a group's first channel on. */
+/* Set the offset in the planes of each k = (channel, tap), relative to a group's first channel. */
 static void list_offsets(conv_walk *w)
 {
     const conv_planes *p = &w->planes;

@@ -5,10 +5,11 @@
 #include <string.h>
 
 enum {
-    PLANES_BYTES = 4 << 20,  /* of samples at hand at the same time; a single one may exceed it */
-    SLOTS = 32,              /* workers with memory of their own, at most; fewer where it is */
-    ROOMS_BYTES = 256 << 20, /* more than that */
-    CHANNELS = 16            /* that are copied together */
+    /* greatest number of bytes of the samples in memory; a single sample may have more */
+    PLANES_BYTES = 4 << 20,
+    SLOTS = 32,              /* greatest number of workers with scratch memory */
+    ROOMS_BYTES = 256 << 20, /* greatest number of bytes of the scratch memory of all workers */
+    CHANNELS = 16            /* number of channels that are copied at a time */
 };
 
 static const char too_large[] = "out of memory: a sample of a convolution, with zeros around it";
@@ -18,13 +19,13 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* One piece of a copy along an axis: `n` elements, from `src` on and `step` apart, are copied to
- * `at`. */
+/* One piece of a copy along an axis: `n` elements of the source, from `src` on with stride `step`,
+ * are copied to `at` and the positions after it. */
 typedef struct piece {
     int64_t at, src, n, step;
 } piece;
 
-/* `first`: the result with index 0 */
+/* Return piece `t`, for results that begin at result `first`. */
 static piece nth_piece(const conv_axis *a, int64_t t, int64_t first)
 {
     int64_t off = (a->by_tap ? a->off[t] : a->low + t) + first * a->step;
@@ -36,7 +37,8 @@ static piece nth_piece(const conv_axis *a, int64_t t, int64_t first)
 }
 
 /* Choose the elements that are copied along axis `a`, and the pieces in which they are copied.
- * `apart`: results need not be contiguous.  DP_ERESOURCE: an index overflows. */
+ * `apart`: the elements that a tap reads need not be contiguous.  DP_ERESOURCE: an index
+ * overflows. */
 static int choose_extent(dp_ctx *ctx, conv_axis *a, bool apart)
 {
     int64_t high = 0, all, last;
@@ -64,8 +66,8 @@ static int choose_extent(dp_ctx *ctx, conv_axis *a, bool apart)
     return 0;
 }
 
-/* Can the samples be read where they lie?  Then nothing is outside of them, and results are side by
- * side. */
+/* Test whether the samples can be read without a copy: there is no padding, no conversion, and the
+ * elements that a tap reads for neighbouring results are contiguous. */
 static bool can_lend(const conv_planes *p)
 {
     for (int s = 0; s < CONV_SPACE; s++) {
@@ -97,7 +99,7 @@ static int64_t odd_lines(int64_t bytes)
     return ((bytes + LINE - 1) / LINE | 1) * LINE;
 }
 
-/* Extents and strides of copies; *bytes, of a sample. */
+/* Set the extents and strides of the copies, and *bytes to the bytes of a sample. */
 static int lay_out(dp_ctx *ctx, conv_planes *p, uint64_t *bytes)
 {
     int64_t each = p->channels_inside ? p->width : 1, size[] = {each, 0, 0, 0, 0};
@@ -197,9 +199,10 @@ void conv_cut_part(const conv_cut *cut, int64_t i, int64_t first[CONV_SPACE],
     }
 }
 
-/* Copies of two dimensions, over a third: `n` of them. */
+/* `n` copies of matrices [rows, cols] */
 typedef struct copies {
-    int64_t n, to, from; /* how far apart, in elements */
+    /* number of matrices; their strides in the copy and in the source, in elements */
+    int64_t n, to, from;
     int64_t rows, cols, to_row, row, col;
 } copies;
 
@@ -210,7 +213,8 @@ static void copy_pieces(const conv_planes *p, char *to, const char *from, const 
                         c->row, c->col, c->rows, c->cols);
 }
 
-/* One line of planes (d), of `channels` channels; to and from are at the first of them. */
+/* Copy one line of the planes along the depth axis, for `channels` channels; `to` and `from` are
+ * the addresses of the first channel. */
 static void fill_lines(const conv_planes *p, char *to, const char *from, int64_t channels,
                        const int64_t first[CONV_SPACE])
 {
@@ -230,7 +234,7 @@ static void fill_lines(const conv_planes *p, char *to, const char *from, int64_t
         }
 }
 
-/* `channels` channels, whose first is at to and at from. */
+/* Copy `channels` channels; `to` and `from` are the addresses of the first one. */
 static void fill(const conv_planes *p, char *to, const char *from, int64_t channels,
                  const int64_t first[CONV_SPACE])
 {
@@ -255,7 +259,8 @@ void conv_planes_fill_part(const conv_planes *p, int64_t sample, int64_t group,
 
 typedef struct filling {
     const conv_planes *p;
-    int64_t first, blocks; /* of channels, for each group if they are inside */
+    /* first sample; number of blocks of channels (of a group, if channels_inside) */
+    int64_t first, blocks;
 } filling;
 
 static void fill_blocks(int64_t begin, int64_t end, void *user)
@@ -281,7 +286,8 @@ static void fill_blocks(int64_t begin, int64_t end, void *user)
 
 int conv_planes_fill(dp_ctx *ctx, conv_planes *p, int64_t first, int64_t samples)
 {
-    enum { WORTHWHILE = 1 << 15 }; /* elements for which a second thread is woken */
+    /* number of elements that take longer to copy than waking a thread */
+    enum { WORTHWHILE = 1 << 15 };
     int64_t all = p->channels_inside ? p->per_group : p->channels;
     filling f = {p, first, (all + CHANNELS - 1) / CHANNELS};
     int64_t grain = WORTHWHILE / (CHANNELS * p->at[0] * p->axis[0].extent / p->at[2] + 1) + 1;
@@ -324,8 +330,8 @@ typedef struct work {
     atomic_llong next;
 } work;
 
-/* Items are handed out one by one, so that only so many rooms are entered as there are threads, and
- * these stay in their caches. */
+/* Run items until none is left.  Each worker takes the next item when it is free, so only as many
+ * parts of the scratch memory are used as there are threads, and these stay in caches. */
 static void run_slots(int64_t begin, int64_t end, void *user)
 {
     work *w = user;

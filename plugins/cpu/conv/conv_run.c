@@ -7,7 +7,7 @@
  * with the taps that reach such positions. */
 #include "conv_walk.h"
 
-/* w is set but for what follows from it. */
+/* Run walk `w`, in which only the members that follow from other members are not set. */
 static int run_walk(dp_ctx *ctx, conv_walk *w)
 {
     conv_axis *a = w->planes.axis;
@@ -68,7 +68,7 @@ static conv_walk walk_of(dp_dtype dtype, const conv_shape *s, const conv_side *f
     return w;
 }
 
-/* Memory of workers, and for the taps of all axes. */
+/* Allocate the memory for the taps of all axes, and the scratch memory of workers. */
 static int make_memory(dp_ctx *ctx, conv_walk *w, const conv_shape *s)
 {
     for (int i = 0; i < CONV_SPACE; i++) {
@@ -80,7 +80,7 @@ static int make_memory(dp_ctx *ctx, conv_walk *w, const conv_shape *s)
     return conv_block_rooms(ctx, w);
 }
 
-/* The bias in the class, with room for whole tiles. */
+/* Convert the bias to the class, with zeros up to whole tiles. */
 static int widen_bias(dp_ctx *ctx, conv_walk *w, const void *bias)
 {
     int64_t n = (int64_t)dp_size_times((uint64_t)w->op.groups, (uint64_t)w->op.out_channels);
@@ -96,7 +96,7 @@ static int widen_bias(dp_ctx *ctx, conv_walk *w, const void *bias)
     return 0;
 }
 
-/* Columns of a side by which all is 1 wide lie one behind the other: one dimension then. */
+/* Test whether the spatial dimensions of `a` can be viewed as one dimension of contiguous rows. */
 static bool flat(const conv_side *a, const int64_t size[CONV_SPACE])
 {
     return (size[1] == 1 || a->at[1] == size[2] * a->at[2]) &&
@@ -127,7 +127,7 @@ int conv_forward(dp_ctx *ctx, dp_dtype dtype, const conv_shape *shape, const con
     w.op.weights = *weight;
     w.op.group_step = s.out_channels * weight->outer;
     w.op.accumulate_in_output = y->at[2] == 1 && w.loops.packing->bytes == w.loops.class->bytes;
-    w.op.by_channel = y->channel != 1; /* PyTorch's order, in the last bits */
+    w.op.by_channel = y->channel != 1; /* PyTorch's order of summands, for equal last bits */
     for (int i = 0; rc == 0 && i < CONV_SPACE; i++) {
         conv_axis *a = &w.planes.axis[i];
         a->in = s.in[i], a->count = s.out[i], a->step = s.stride[i], a->taps = s.kernel[i];
@@ -142,7 +142,8 @@ int conv_forward(dp_ctx *ctx, dp_dtype dtype, const conv_shape *shape, const con
     return rc < 0 ? rc : run_walk(ctx, &w);
 }
 
-/* The taps that reach the positions of x that leave `r` when divided by the stride. */
+/* Set the taps that reach those positions of x along axis `i` whose remainder modulo the stride is
+ * `r`. */
 static void reach(conv_walk *w, const conv_shape *s, int i, int64_t r)
 {
     conv_axis *a = &w->planes.axis[i];

@@ -15,10 +15,11 @@ typedef struct grads {
     const conv_shape *s;
     conv_planes planes;
     conv_side y, w;
-    int64_t taps, vector;          /* vector: channels of one */
-    int64_t per_tap, units, tiles; /* vectors of a tap; units and tiles of them, of a group */
-    int64_t panels, rows, row;     /* rows of results at hand, of `row` results each */
-    char *a, *sums;                /* y in panels; tiles of panels */
+    int64_t taps, vector;          /* number of taps; channels in one vector */
+    int64_t per_tap, units, tiles; /* vectors of a tap; units, and tiles of units, of a group */
+    /* panels of a group; rows of results in memory; results of a row */
+    int64_t panels, rows, row;
+    char *a, *sums; /* elements of y, packed to panels; sums of all tiles */
     int64_t first, samples;
     bool fresh;
 } grads;
@@ -28,7 +29,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Row r of results at hand, as panels. */
+/* Pack row r of the results in memory, for all panels. */
 static void pack_rows(int64_t begin, int64_t end, void *user)
 {
     const grads *g = user;
@@ -48,7 +49,8 @@ static void pack_rows(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* Where unit u is met by the first result of a row. */
+/* Return the offset in the planes of the elements that unit `u` reads for the first result of a
+ * row. */
 static int64_t unit_place(const grads *g, int64_t u)
 {
     const conv_planes *p = &g->planes;
@@ -65,7 +67,7 @@ static int64_t tile_bytes(const grads *g)
     return g->class->rows * g->class->lanes * g->class->bytes;
 }
 
-/* One tile of units of a group, for all its panels, over all rows at hand. */
+/* Add up one tile of units of a group, for all panels of the group, over all rows in memory. */
 static void run_tile(const void *user, int64_t item, char *room, bool fresh)
 {
     const grads *g = user;
@@ -95,7 +97,7 @@ static void run_tile(const void *user, int64_t item, char *room, bool fresh)
     }
 }
 
-/* The sums of a tile of units, to w. */
+/* Write the sums of a tile of units to w. */
 static void put_tile(const grads *g, int64_t item)
 {
     int64_t group = item / g->tiles, bytes = g->packing->bytes, rows = g->class->rows;
@@ -145,7 +147,7 @@ static int set_planes(dp_ctx *ctx, grads *g, const conv_side *x)
     return conv_planes_init(ctx, p, s->n, g->class->lanes, false);
 }
 
-/* The panels of y for the samples at hand, and all sums. */
+/* Allocate the panels of y for the samples in memory, and all sums. */
 static int make_room(dp_ctx *ctx, grads *g)
 {
     const conv_shape *s = g->s;

@@ -11,7 +11,7 @@
 #include "core/elements.h"
 #include <string.h>
 
-/* PyTorch's kernels by what is asked for; each takes dtypes of its own. */
+/* dtypes that PyTorch's kernels take */
 enum { WIDE = DP_DTYPE_BITS(DP_DTYPES_FLOATING) };
 
 static bool is_dilated(const conv_shape *s)
@@ -49,7 +49,7 @@ static conv_served serve_grad(const conv_plan *p, bool input)
                          DENSE_FLOATS};
 }
 
-/* Is a 3-d weight, seen as one of two dimensions of space whose first is 1, channels_last? */
+/* Set *last to whether a 3-d weight, viewed as 4-d with height 1, is channels_last. */
 static int suggests_last(dp_ctx *ctx, dp_tensor *weight, bool *last)
 {
     dp_tensor *seen = NULL;
@@ -64,8 +64,8 @@ static int suggests_last(dp_ctx *ctx, dp_tensor *weight, bool *last)
     return rc;
 }
 
-/* Are results channels_last?  In two dimensions of space where input or weight is, in one where the
- * weight looks as if; transposed ones never are. */
+/* Set *last to whether the result is channels_last: in 2-d if input or weight is, in 1-d if the
+ * weight is (suggests_last), never in 3-d or if transposed. */
 static int find_last(dp_ctx *ctx, const conv_plan *p, dp_tensor *input, dp_tensor *weight,
                      bool *last)
 {
@@ -89,7 +89,8 @@ static int make_result(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim,
     return dp_empty_strided(ctx, dtype, device, ndim, sizes, strides, out);
 }
 
-/* The bias as dense memory; *copy owned, or NULL. */
+/* Set *data to the contiguous elements of `bias`, or NULL; *copy, owned, is a contiguous copy or
+ * NULL. */
 static int bias_data(dp_ctx *ctx, dp_tensor *bias, dp_tensor **copy, const void **data)
 {
     *copy = NULL;
@@ -187,7 +188,7 @@ static int convolution(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tens
 
 /* -- gradients -- */
 
-/* Make the gradient of the input, if `of_input`, or that of the weight. */
+/* Make the gradient of the input if `of_input`, else the gradient of the weight. */
 static int make_grad(dp_ctx *ctx, const conv_plan *p, dp_tensor *input, dp_tensor *weight,
                      bool of_input, dp_tensor **out)
 {
@@ -225,7 +226,7 @@ static int grad_weight(dp_ctx *ctx, const conv_plan *p, dp_tensor *grad, dp_tens
                          : conv_weight(ctx, p->dtype, &p->s, &x, &g, &w);
 }
 
-/* The sum of grad over all but its channels. */
+/* Sum `grad` over all dimensions except channels; *out owned. */
 static int grad_bias(dp_ctx *ctx, dp_tensor *grad, dp_tensor **out)
 {
     static const int64_t dims[] = {0, 2, 3, 4};
@@ -236,7 +237,7 @@ static int grad_bias(dp_ctx *ctx, dp_tensor *grad, dp_tensor **out)
                      &dtype, out);
 }
 
-/* Without samples or channels all gradients are zeros. */
+/* Make gradients of zeros, for a convolution without samples or channels. */
 static int no_grads(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *weight,
                     const bool *mask, dp_tensor **grads)
 {
@@ -253,7 +254,7 @@ static int no_grads(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *w
 /* aten::convolution_backward_overrideable(Tensor grad_output, Tensor input, Tensor weight,
  *     int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int
  *     groups, bool[3] output_mask) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)
- * A gradient whose mask is false is none. */
+ * A gradient whose mask is false is None. */
 static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *weight,
                                 const int64_t *stride, size_t n_stride, const int64_t *padding,
                                 size_t n_padding, const int64_t *dilation, size_t n_dilation,
@@ -270,7 +271,7 @@ static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, 
 
     conv_served by = serve_grad(&p, false);
 
-    (void)n_mask; /* 3: the schema's */
+    (void)n_mask; /* the length 3 is fixed by the schema */
     if (rc == 0)
         rc = conv_check_grad(ctx, grad, &p);
     if (rc == 0 && p.empty)

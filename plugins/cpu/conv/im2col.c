@@ -7,19 +7,19 @@
 
 enum { SIDES = 2 };
 
-/* Height and width: kernel, dilation, padding, stride, and how many blocks there are. */
+/* Arguments for height and width, and the number of blocks along each. */
 typedef struct blocks {
     int64_t image[SIDES], kernel[SIDES], dilation[SIDES], padding[SIDES], stride[SIDES];
     int64_t n[SIDES];
 } blocks;
 
-/* Memory of images [N, C, H, W] and columns [N, C k, L]; strides in bytes. */
+/* Memory of images [N, C, H, W] and columns [N, C k, L]; strides are in bytes. */
 typedef struct walk {
     blocks b;
     int64_t samples, channels;
     char *image, *columns;
     int64_t image_at[4], columns_at[3];
-    size_t size; /* of an element */
+    size_t size; /* bytes of an element */
     dp_dtype dtype;
 } walk;
 
@@ -64,7 +64,7 @@ static int take_lists(dp_ctx *ctx, const lists *l, blocks *b)
     return rc;
 }
 
-/* b->n, of b->image; DP_ERUNTIME when there is none. */
+/* Set b->n from b->image.  DP_ERUNTIME: there is no block. */
 static int count_blocks(dp_ctx *ctx, blocks *b)
 {
     bool some = true;
@@ -79,7 +79,7 @@ static int count_blocks(dp_ctx *ctx, blocks *b)
                            "padding %" PRId64 " or dilation %" PRId64 " is too large",
                            b->padding[i], b->dilation[i]);
         b->n[i] = left < 0 ? 0 : left / b->stride[i] + 1;
-        b->stride[i] = b->n[i] > 1 ? b->stride[i] : 1; /* which is not taken */
+        b->stride[i] = b->n[i] > 1 ? b->stride[i] : 1; /* the stride is not used */
         some = some && left >= 0;
     }
     if (some)
@@ -93,8 +93,8 @@ static int count_blocks(dp_ctx *ctx, blocks *b)
                    b->dilation[1], b->padding[0], b->padding[1], b->n[0], b->n[1]);
 }
 
-/* Where tap t of side i is inside of the image: blocks from *begin to *end; *first: what the first
- * of them meets. */
+/* Set [*begin, *end) to the blocks along side `i` for which tap `t` is inside the image, and *first
+ * to the index that tap t of block *begin reads. */
 static void inside(const blocks *b, int i, int64_t t, int64_t *begin, int64_t *end, int64_t *first)
 {
     int64_t off = t * b->dilation[i] - b->padding[i], stride = b->stride[i];
@@ -114,7 +114,7 @@ static void set_zeros(const walk *w, char *to, int64_t n)
         memset(to + i * w->columns_at[2], 0, w->size);
 }
 
-/* Rows of columns: (sample, channel, tap). */
+/* Copy rows [begin, end) of columns; a row is a (sample, channel, tap). */
 static void unfold_rows(int64_t begin, int64_t end, void *user)
 {
     const walk *w = user;
@@ -143,7 +143,7 @@ static void unfold_rows(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* to += from, n elements; strides in bytes. */
+/* Add from [n] to `to` [n]; the strides are in bytes. */
 static void add_elements(dp_dtype d, int64_t n, char *to, int64_t at, const char *from,
                          int64_t step)
 {
@@ -161,7 +161,8 @@ static void add_elements(dp_dtype d, int64_t n, char *to, int64_t at, const char
     }
 }
 
-/* Planes of images: (sample, channel), which hold zeros. */
+/* Add up planes [begin, end) of images, which have zeros at first; a plane is a (sample,
+ * channel). */
 static void fold_planes(int64_t begin, int64_t end, void *user)
 {
     const walk *w = user;
@@ -186,7 +187,8 @@ static void fold_planes(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* Strides in bytes of t's last n dimensions; an output's, which has a batch where t has one. */
+/* Set `at` to the strides in bytes of the last `n` dimensions of `t`, and *data to its memory; an
+ * output has a batch dimension if the input has one. */
 static void set_side(dp_tensor *t, int n, size_t size, char **data, int64_t *at)
 {
     DP_VIEW(v, t);
@@ -214,7 +216,8 @@ static int run(dp_ctx *ctx, walk *w, dp_tensor *image, dp_tensor *columns, bool 
                            dense_grain((double)each * (double)kernel), fold_planes, w);
 }
 
-/* Without a batch, the first of sizes is left out. */
+/* Make or resize the output; if the input has no batch dimension, the first of the sizes is left
+ * out. */
 static int make(dp_ctx *ctx, dp_tensor *self, const walk *w, bool batched, int ndim,
                 const int64_t *sizes, dp_tensor **out)
 {
@@ -222,7 +225,7 @@ static int make(dp_ctx *ctx, dp_tensor *self, const walk *w, bool batched, int n
     return dp_set_output(ctx, out, ndim - !batched, sizes + !batched, NULL, w->dtype, x.device);
 }
 
-/* Fails when a dimension but that of the batch is 0. */
+/* Check that only the batch dimension may have size 0.  DP_ERUNTIME: another one has. */
 static int check_image(dp_ctx *ctx, const dp_view *x, int ndim, const char *what)
 {
     char text[DP_SHAPE_TEXT];
@@ -266,7 +269,7 @@ static int unfold(dp_ctx *ctx, dp_tensor *self, const lists *l, dp_tensor **out)
     return rc < 0 ? rc : run(ctx, &w, self, *out, true);
 }
 
-/* The columns must be those of images of b->image. */
+/* Check that the columns have the sizes of columns of images of b->image. */
 static int check_columns(dp_ctx *ctx, const dp_view *x, const blocks *b)
 {
     bool batched = x->ndim == 3;

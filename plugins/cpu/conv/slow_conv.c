@@ -11,11 +11,11 @@ enum {
     FEW = WIDE | DENSE_BIT(DP_BFLOAT16)
 };
 
-/* One operator: its name in errors, the dtypes it takes, and what it is. */
+/* an operator: its name in error messages and its dtypes, its dimensions, and its kind */
 typedef struct slow {
     conv_served by;
     int dims;
-    bool transposed, unbatched; /* unbatched: takes an input without a batch */
+    bool transposed, unbatched; /* unbatched: an input without a batch is accepted */
 } slow;
 
 static const slow conv2 = {{"slow_conv2d_cpu", DENSE_NUMBERS}, 2, false, false};
@@ -52,7 +52,8 @@ static int check_kernel(dp_ctx *ctx, const slow *s, const given *g)
         dp_shape_text(have, w.sizes, (size_t)w.ndim));
 }
 
-/* Without a batch: one is added, and taken away again. */
+/* Run the operator on an input without a batch: add a batch dimension of size 1, and remove it from
+ * the result. */
 static int run_unbatched(dp_ctx *ctx, const slow *s, const given *g, dp_tensor **out)
 {
     dp_tensor *batch = NULL, *made = NULL, *result = NULL;
@@ -109,7 +110,7 @@ static int run(dp_ctx *ctx, const slow *s, const given *g, dp_tensor **out)
         }                                                                                          \
     }
 
-/* The functional form and the one with an output, of one operator. */
+/* Define the functional variant of an operator; SLOW_OUT() defines the out= variant. */
 #define SLOW(name, params, which, ...)                                                             \
     static int name(FIRST params, dp_tensor **out)                                                 \
     {                                                                                              \

@@ -9,43 +9,51 @@
 #include "core/dense.h"
 
 enum {
-    WIDE = 16,      /* lanes of a tile */
-    SLOTS = 16,     /* rooms to work in */
-    ROOM = 1 << 18, /* elements of one with lines behind each other */
-    SHORT = 64,     /* elements of a real line that is taken as a complex one */
-    DENSE = 64,     /* packed lines of so many elements are transformed one by one */
+    WIDE = 16,  /* greatest number of lanes of a tile */
+    SLOTS = 16, /* greatest number of parts of the lines, each with scratch memory of its own */
+    /* greatest number of elements of a tile whose lines are transformed one by one */
+    ROOM = 1 << 18,
+    /* real lines up to this length are not transformed as complex lines of half the length */
+    SHORT = 64,
+    DENSE = 64, /* contiguous lines of at least so many elements are transformed one by one */
 };
 
 typedef enum fft_kind { COMPLEX, FROM_REAL, TO_REAL } fft_kind;
 
-/* The transform along one dimension.  Strides count in real parts. */
+/* The transform along one dimension.  Strides count floats or doubles, not complex numbers. */
 typedef struct axis_job {
     fft_kind kind;
     bool inverse;
     double scale;
-    int64_t n, in_rows, out_rows; /* elements of a line: transformed, read and written */
-    fft_side in, out;             /* of any one line */
-    int ndim;                     /* of the dimensions along which lines lie */
+    /* elements of a line: of the transform, of the input, of the output */
+    int64_t n, in_rows, out_rows;
+    /* input and output; `offsets` and `apart` are set by side_of() for each tile */
+    fft_side in, out;
+    /* number of dimensions in `sizes`: those that are not transformed */
+    int ndim;
     int64_t sizes[DP_DIM_MAX], in_strides[DP_DIM_MAX], out_strides[DP_DIM_MAX];
     int64_t lines, lanes, tiles;
     const fft_plan *plan;
     const fft_row *loops;
-    bool one_by_one; /* lines of a tile lie behind each other, not beside */
-    int64_t rows;    /* of a tile */
-    char *room;      /* [slots, 4, part_bytes] */
+    /* the elements of a line are contiguous in a tile, and each line is transformed separately */
+    bool one_by_one;
+    int64_t rows; /* elements of a line in a tile */
+    char *room;   /* scratch memory [slots, 4, part_bytes] */
     int64_t slots, part_bytes;
 } axis_job;
 
 /* -- one tile -- */
 
-/* Long real lines of even length are complex ones of half of it.  That rounds once more, so short
- * ones, which gain little by it, are not. */
+/* Test whether a real line is transformed as a complex line of half the length.  This rounds once
+ * more than a transform of the line itself; short lines, which gain little speed, are therefore
+ * excluded. */
 static bool is_halved(const axis_job *j)
 {
     return j->kind != COMPLEX && j->n % 2 == 0 && j->n > SHORT;
 }
 
-/* The side of lines `first` and its neighbours; offsets [lanes] out. */
+/* Return the input or, with `out`, the output of line `first` and the lines after it.  offsets
+ * [lanes] is set to the offsets of the lines. */
 static fft_side side_of(const axis_job *j, bool out, int64_t first, int64_t lanes, int64_t *offsets)
 {
     const int64_t *strides = out ? j->out_strides : j->in_strides;
@@ -63,7 +71,7 @@ static fft_side side_of(const axis_job *j, bool out, int64_t first, int64_t lane
     return side;
 }
 
-/* A side of real numbers taken by twos. */
+/* Change a side of real numbers to one of complex numbers, pairs of neighbours. */
 static void halve(fft_side *side)
 {
     side->imag = side->step;
@@ -76,7 +84,7 @@ static fft_pair swapped(fft_pair p, bool swap)
     return swap ? (fft_pair){p.im, p.re} : p;
 }
 
-/* x, y: two tiles.  Returns the one that has the result. */
+/* Transform tile `x`, with tile `y` as scratch memory.  Return the tile that has the result. */
 static fft_tile transform(const axis_job *j, fft_tile x, fft_tile y)
 {
     size_t item = j->loops == &CPU_CHOSEN(fft_loops)[1] ? sizeof(double) : sizeof(float);
@@ -91,7 +99,7 @@ static fft_tile transform(const axis_job *j, fft_tile x, fft_tile y)
         done = j->loops->run(j->plan, (fft_pair){(char *)a.re + at, (char *)a.im + at},
                              (fft_pair){(char *)b.re + at, (char *)b.im + at}, 1);
         if (i == 0)
-            x.parts = swapped(done, j->inverse); /* and all others behind it */
+            x.parts = swapped(done, j->inverse); /* the results of the other lines follow */
     }
     return x;
 }
@@ -144,7 +152,8 @@ static void run_slots(int64_t begin, int64_t end, void *user)
 
 /* -- one dimension -- */
 
-/* The other dimensions, the one whose output lies closest last. */
+/* List the dimensions that are not transformed in `j`, in descending order of the output's
+ * strides. */
 static void list_lines(axis_job *j, const dp_view *in, const dp_view *out, int64_t axis)
 {
     int in_unit = j->in.real ? 1 : 2, out_unit = j->out.real ? 1 : 2;
@@ -167,7 +176,7 @@ static void list_lines(axis_job *j, const dp_view *in, const dp_view *out, int64
     }
 }
 
-/* How many lines a tile has, and how they lie in it. */
+/* Choose the number of lanes of a tile, and whether its lines are transformed one by one. */
 static void choose_tiles(axis_job *j, bool dense)
 {
     j->rows = j->plan->rows > j->out_rows ? j->plan->rows : j->out_rows;
@@ -183,7 +192,8 @@ static void choose_tiles(axis_job *j, bool dense)
 
 static int make_rooms(dp_ctx *ctx, axis_job *j, size_t item)
 {
-    enum { APART = 3 * FFT_ALIGN }; /* so that parts do not share lines of a cache */
+    /* distance of the parts, so that they are mapped to different cache lines */
+    enum { APART = 3 * FFT_ALIGN };
     int64_t bytes;
 
     if (__builtin_mul_overflow(j->rows * j->lanes, (int64_t)item, &j->part_bytes) ||
@@ -194,7 +204,7 @@ static int make_rooms(dp_ctx *ctx, axis_job *j, size_t item)
     return j->room != NULL ? 0 : DP_ERESOURCE;
 }
 
-/* Along `axis`, of which the transform has n elements.  in and out agree but for that dimension. */
+/* Transform along dimension `axis`; `in` and `out` have the same sizes in all other dimensions. */
 static int run_axis(dp_ctx *ctx, axis_job *j, const dp_view *in, const dp_view *out, int64_t axis)
 {
     bool wide = in->dtype == DP_FLOAT64 || in->dtype == DP_COMPLEX128;
@@ -237,9 +247,10 @@ typedef struct fft_call {
     dp_tensor *self;
     const int64_t *dim;
     size_t n;
-    int64_t norm, length; /* of the last of dim, of real numbers */
+    /* normalization; length of the last transformed dimension, in real numbers */
+    int64_t norm, length;
     bool onesided;
-    double scale; /* after check() */
+    double scale; /* factor of the result, set by check() */
 } fft_call;
 
 /* at::native's fft_norm_mode */
@@ -273,7 +284,8 @@ static int check_dims(dp_ctx *ctx, const fft_call *c, int ndim)
     return 0;
 }
 
-static dp_dtype other_dtype(dp_dtype d) /* complex of real, real of complex */
+/* Return the complex dtype of a real dtype, and the real dtype of a complex dtype. */
+static dp_dtype other_dtype(dp_dtype d)
 {
     return d == DP_FLOAT32     ? DP_COMPLEX64
            : d == DP_FLOAT64   ? DP_COMPLEX128
@@ -281,7 +293,7 @@ static dp_dtype other_dtype(dp_dtype d) /* complex of real, real of complex */
                                : DP_FLOAT64;
 }
 
-/* sizes [ndim] of the result, and the scale. */
+/* Check the call, and set sizes [ndim] of the result and c->scale. */
 static int check(dp_ctx *ctx, fft_call *c, int64_t *sizes)
 {
     DP_VIEW(x, c->self);
@@ -317,7 +329,8 @@ static int check(dp_ctx *ctx, fft_call *c, int64_t *sizes)
     return rc;
 }
 
-/* dim[from ... to) one after the other, in complex numbers, and at last times `scale`. */
+/* Transform the first `n` dimensions of c->dim one after the other, as complex numbers; the last
+ * transform multiplies by `scale`. */
 static int run_complex(dp_ctx *ctx, const fft_call *c, const dp_view *from, const dp_view *to,
                        size_t n, double scale)
 {
@@ -359,7 +372,7 @@ static int run_to_real(dp_ctx *ctx, const fft_call *c, const dp_view *x, const d
     return rc;
 }
 
-/* *out owned */
+/* Run the transform into *out, owned. */
 static int run(dp_ctx *ctx, fft_call *c, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];

@@ -12,36 +12,38 @@
 #include <stdlib.h>
 
 enum {
-    STEPS = 32,            /* of an entry of a table, see poll.h */
-    KEPT = 32,             /* plans */
-    KEPT_BYTES = 64 << 20, /* of all of them */
+    STEPS = 32,            /* cost of a table entry for poll_stops() (poll.h) */
+    KEPT = 32,             /* greatest number of plans in the cache */
+    KEPT_BYTES = 64 << 20, /* greatest number of bytes of all plans in the cache */
     TABLES_MAX = FFT_PASSES * 2 + 5,
 };
 
 /* a plan with its tables, as it is built and kept in the cache */
 typedef struct made {
-    fft_plan plan; /* first */
+    fft_plan plan; /* first member, because a plan's address is also that of its `made` */
     bool wide, real;
     size_t bytes;
     unsigned users;
-    uint64_t used; /* when it was asked for last */
+    /* number of the request that used the plan last; 0: the plan is not in the cache */
+    uint64_t used;
     void *tables[TABLES_MAX];
     int n_tables;
 } made;
 
-/* -- turns: exp(-2 pi i k / n) -- */
+/* -- roots of unity: exp(-2 pi i k / n) -- */
 
 typedef struct turn {
     long double re, im;
 } turn;
 
-/* exp(-2 pi i k / n) as coarse[k / step] * fine[k % step] */
+/* a table of exp(-2 pi i k / n) as coarse[k / step] * fine[k % step] */
 typedef struct turns {
     int64_t n, step;
-    turn *coarse, *fine; /* one block, of which coarse comes first */
+    turn *coarse, *fine; /* one memory block, which begins with `coarse` */
 } turns;
 
-/* The angle is brought below an eighth of a turn first: sines are good to the last bit there. */
+/* Return exp(-2 pi i k / n).  The angle is first reduced to less than an eighth of a turn, where
+ * sinl() and cosl() are exact to the last bit. */
 static turn turn_at(int64_t k, int64_t n)
 {
     __extension__ typedef __int128 wide;
@@ -77,7 +79,7 @@ static void turns_fini(turns *t)
     free(t->coarse);
 }
 
-static turn turns_at(const turns *t, int64_t k) /* 0 <= k < n */
+static turn turns_at(const turns *t, int64_t k) /* Return entry `k` of the table, 0 <= k < n. */
 {
     turn a = t->coarse[k / t->step], b = t->fine[k % t->step];
 
@@ -86,7 +88,7 @@ static turn turns_at(const turns *t, int64_t k) /* 0 <= k < n */
 
 /* -- tables -- */
 
-/* Room for n numbers; it is the plan's. */
+/* Allocate a table of `n` complex numbers, which m owns.  False: out of memory. */
 static bool table_new(made *m, int64_t n, fft_pair *out)
 {
     size_t item = m->wide ? sizeof(double) : sizeof(float), bytes;
@@ -122,7 +124,8 @@ static void table_put(const made *m, fft_pair t, int64_t i, turn w)
 
 /* -- factors -- */
 
-/* radices [FFT_PASSES]; how many, or -1: a prime factor is too large */
+/* Set radices [FFT_PASSES] to the factors of `n`.  Return their number; -1: a prime factor is too
+ * large. */
 static int factors_of(int64_t n, int64_t *radices)
 {
     static const int first[] = {8, 4, 2};
@@ -137,7 +140,7 @@ static int factors_of(int64_t n, int64_t *radices)
     return n == 1 ? count : -1;
 }
 
-/* The least number of factors 2, 3 and 5 that is `least` or more. */
+/* Return the least product of factors 2, 3 and 5 that is at least `least`. */
 static int64_t round_length(int64_t least)
 {
     int64_t best = INT64_MAX;
@@ -152,7 +155,7 @@ static int64_t round_length(int64_t least)
     return best;
 }
 
-/* The greatest factor of n that is no more than its root. */
+/* Return the greatest factor of `n` that is at most the square root of n. */
 static int64_t factor_near_root(int64_t n)
 {
     int64_t d = (int64_t)sqrt((double)n);
@@ -228,7 +231,7 @@ static bool plan_matrix(made *m, int64_t n1, const turns *w)
 
 static bool plan_smooth(made *m, const int64_t *radices, int count, int use)
 {
-    enum { MATRIX = 32 }; /* from so many elements on */
+    enum { MATRIX = 32 }; /* least number of elements for the four-step method */
     int64_t n = m->plan.n, n1 = n >= MATRIX ? factor_near_root(n) : 1;
     turns w;
 
@@ -241,7 +244,7 @@ static bool plan_smooth(made *m, const int64_t *radices, int count, int use)
     return whole;
 }
 
-/* m->plan.kernel: the transform of the chirp's conjugate, divided by its length. */
+/* Set m->plan.kernel to the transform of the conjugated chirp, divided by its length. */
 static bool plan_kernel(made *m)
 {
     const fft_plan *inner = m->plan.inner;
@@ -264,7 +267,7 @@ static bool plan_kernel(made *m)
 
 static bool plan_chirp(made *m, int use)
 {
-    int64_t n = m->plan.n, square = 0; /* of k, modulo 2 n */
+    int64_t n = m->plan.n, square = 0; /* k squared, modulo 2 n */
     turns w;
 
     m->plan.rows = round_length(2 * n - 1);
@@ -297,7 +300,7 @@ static made *plan_new(int64_t n, bool wide, int use)
                                                                                   : made_free(m);
 }
 
-/* Complete the plan for a real line of 2 n elements. */
+/* Add the factors for a real line of 2 n elements to the plan. */
 static bool plan_real(made *m)
 {
     int64_t n = m->plan.n;
@@ -317,14 +320,15 @@ static bool plan_real(made *m)
     return true;
 }
 
-/* -- those that are kept -- */
+/* -- the cache -- */
 
 static pthread_mutex_t lock =
-    PTHREAD_MUTEX_INITIALIZER; /* of what follows, and of users and used */
+    /* protects the variables below, and `users` and `used` of all plans */
+    PTHREAD_MUTEX_INITIALIZER;
 static made *kept[KEPT];
 static int n_kept;
 static size_t kept_bytes;
-static uint64_t clock_; /* counts requests */
+static uint64_t clock_; /* number of requests */
 
 static made *find(int64_t n, bool wide, bool real)
 {
@@ -342,11 +346,12 @@ static void take_out(int i)
     if (kept[i]->users == 0)
         made_free(kept[i]);
     else
-        kept[i]->used = 0; /* its last user frees it */
+        kept[i]->used = 0; /* fft_plan_put() of its last user frees it */
     kept[i] = kept[--n_kept];
 }
 
-/* The one that was not asked for for longest goes until there is room. */
+/* Put `m` into the cache; first remove the plans that were used least recently, until there is
+ * capacity. */
 static void keep(made *m)
 {
     if (m->bytes > KEPT_BYTES)
@@ -377,7 +382,7 @@ static fft_plan *use_kept(int64_t n, bool wide, bool real, made *instead)
         m->used = m->used > 0 ? ++clock_ : 0;
     }
     pthread_mutex_unlock(&lock);
-    made_free(instead); /* somebody was faster */
+    made_free(instead); /* another thread has put an equal plan into the cache */
     return (fft_plan *)m;
 }
 
@@ -406,11 +411,12 @@ int fft_plan_get(dp_ctx *ctx, int64_t n, dp_dtype dtype, bool real, fft_plan **o
     if (*out != NULL)
         return 0;
     int rc =
-        dp_parallel_for(ctx, 0, 1, 1, make, &j); /* so that the loops that make it may be stopped */
+        /* run in dp_parallel_for(), so that a cancelled request stops the loops */
+        dp_parallel_for(ctx, 0, 1, 1, make, &j);
     if (rc == 0 && j.m == NULL)
         rc = dp_fail(ctx, DP_ERESOURCE, "out of memory: a transform of %" PRId64 " elements", n);
     if (rc < 0)
-        made_free(j.m); /* its tables may not be complete */
+        made_free(j.m); /* the tables may not be complete */
     else
         *out = use_kept(n, wide, real, j.m);
     return rc;

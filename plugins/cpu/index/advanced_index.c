@@ -16,7 +16,7 @@ void indexing_drop(indexing *x)
     dp_tensor_unref(x->moved);
 }
 
-/* -- which dimension is indexed by what -- */
+/* -- the index of each dimension -- */
 
 int indexing_check_mask(dp_ctx *ctx, const dp_view *self, const dp_view *mask, int at,
                         size_t position)
@@ -33,7 +33,8 @@ int indexing_check_mask(dp_ctx *ctx, const dp_view *self, const dp_view *mask, i
     return 0;
 }
 
-/* A mask stands for the places where it is true, an index for each of its dimensions. */
+/* Replace a mask by index tensors, one for each dimension of the mask: the indices of its true
+ * elements. */
 static int expand_mask(dp_ctx *ctx, dp_tensor *mask, indexing *x, int *at)
 {
     dp_tensor *places = NULL;
@@ -87,7 +88,7 @@ static int take_indices(dp_ctx *ctx, const dp_view *self, dp_tensor *const *indi
     return rc;
 }
 
-/* The shape that all indices broadcast to. */
+/* Set x->shape to the shape to which all indices broadcast. */
 static int common_shape(dp_ctx *ctx, const dp_view *self, indexing *x)
 {
     int64_t shape[DP_DIM_MAX];
@@ -112,8 +113,8 @@ static int common_shape(dp_ctx *ctx, const dp_view *self, indexing *x)
 /* -- offsets -- */
 
 typedef struct adding {
-    int64_t size, step; /* of the dimension, in elements and bytes */
-    int64_t outside;    /* some index that is out of range, if `fault` */
+    int64_t size, step; /* size of the dimension; its stride in bytes */
+    int64_t outside;    /* an index that is out of range, if `fault` */
     int fault;
 } adding;
 
@@ -134,7 +135,7 @@ static void add_offsets(char *const *data, const int64_t *strides, int64_t n, vo
     }
 }
 
-/* offsets += where the indices of dimension d lead */
+/* Add the offsets of the indices of dimension `d` to x->offsets. */
 static int add_dim(dp_ctx *ctx, const dp_view *self, indexing *x, int d)
 {
     dp_tensor *ins[] = {x->offsets, x->at[d]};
@@ -152,7 +153,8 @@ static int add_dim(dp_ctx *ctx, const dp_view *self, indexing *x, int d)
     return rc;
 }
 
-/* The offsets lie as the indices do: that decides the order of the result's dimensions. */
+/* Make x->offsets with the strides that an iterator over all indices gives its output, because
+ * PyTorch orders the result's dimensions by them. */
 static int make_offsets(dp_ctx *ctx, const dp_view *self, indexing *x)
 {
     dp_tensor *ins[DP_DIM_MAX];
@@ -193,8 +195,8 @@ int indexing_find_offsets(dp_ctx *ctx, const dp_view *self, indexing *x)
 
 /* -- the result's dimensions -- */
 
-/* Where the indices' dimensions stand in the result: at the first indexed dimension if all indexed
- * ones are neighbours, else in front. */
+/* Return the dimension of the result at which the dimensions of the indices begin: the first
+ * indexed dimension if all indexed dimensions are neighbours, else 0. */
 static int place_of(const dp_view *self, const indexing *x)
 {
     int first = -1, last = -1, n = 0;
@@ -242,7 +244,7 @@ int indexing_init(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_
     return rc < 0 ? rc : lay_out(ctx, self, &v, x);
 }
 
-/* -- moving elements -- */
+/* -- copies of elements -- */
 
 /* Copy elements of `size` bytes between data[0] and data[1].  The offsets at data[2] are added to
  * the addresses of the target if `put`, else to those of the source. */

@@ -2,7 +2,7 @@
  * tensor (aten/src/ATen/native/TensorAdvancedIndexing.cpp). */
 #include "gather_scatter.h"
 
-/* Fails where the index is not one for self; nothing is checked of an empty one. */
+/* Check the index of gather; an empty index is not checked. */
 static int check_gather(dp_ctx *ctx, const dp_view *x, const dp_view *i, int64_t dim)
 {
     char self[DP_SHAPE_TEXT], index[DP_SHAPE_TEXT];
@@ -26,7 +26,7 @@ static int check_gather(dp_ctx *ctx, const dp_view *x, const dp_view *i, int64_t
     return 0;
 }
 
-/* *out NULL: it is made */
+/* Run gather into *out; NULL: it is set to a new tensor. */
 static int write_gather(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                         dp_tensor **out)
 {
@@ -90,7 +90,7 @@ static int check_index_select(dp_ctx *ctx, const dp_view *self, const dp_view *i
     return 0;
 }
 
-/* The elements of *out, which has the result's shape. */
+/* Copy the selected elements to `out`, which has the result's shape. */
 static int select_into(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index, dp_tensor *out)
 {
     gs_call a;
@@ -114,7 +114,7 @@ static int select_into(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *ind
     return rc;
 }
 
-/* *out NULL: it is made */
+/* Run index_select into *out; NULL: it is set to a new tensor. */
 static int write_select(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *index,
                         dp_tensor **out)
 {

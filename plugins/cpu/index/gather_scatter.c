@@ -48,7 +48,8 @@ void gs_init_vector(gs_call *a, dp_tensor *self, int64_t dim, dp_tensor *index)
     a->steps[dim] = i.ndim > 0 ? i.strides[0] : 0;
 }
 
-/* t over a's shape, without `dim` if `line`: steps [ndim] of it, which are 0 in dim if `fixed`. */
+/* View `t`, whose strides are steps [ndim], with a->shape.  The stride of a->dim is 0 if `fixed` or
+ * `line`; with `line`, its size is 1. */
 static int spread(dp_ctx *ctx, const gs_call *a, dp_tensor *t, const int64_t *steps, bool fixed,
                   bool line, dp_tensor **out)
 {
@@ -63,7 +64,7 @@ static int spread(dp_ctx *ctx, const gs_call *a, dp_tensor *t, const int64_t *st
     return dp_as_strided(ctx, t, a->ndim, shape, strides, dp_tensor_offset(t), out);
 }
 
-/* Strides of t, of a->ndim dimensions or a single element: 0 then. */
+/* Set strides [a->ndim] to the strides of `t`, or to 0 if t has one element and no dimensions. */
 static void strides_of(const gs_call *a, dp_tensor *t, int64_t *strides)
 {
     DP_VIEW(x, t);
@@ -75,7 +76,7 @@ static void strides_of(const gs_call *a, dp_tensor *t, int64_t *strides)
 /* -- indices -- */
 
 typedef struct search {
-    int64_t size, index; /* the first one outside, if any */
+    int64_t size, index; /* size of self in dim; an index that is out of range, if `found` */
     int found;
 } search;
 
@@ -105,7 +106,7 @@ static int walk_index(dp_ctx *ctx, const gs_call *a, uint32_t flags, search *s)
     return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, find_outside, s);
 }
 
-/* Some index is outside: say which. */
+/* Report an index that is out of range; the first one in row-major order. */
 static int report(dp_ctx *ctx, const gs_call *a)
 {
     search s = {a->size, 0, 0};
@@ -160,7 +161,7 @@ int gs_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_tensor
 
 /* -- reading -- */
 
-/* The step from one index to the next in self, in bytes. */
+/* Return the stride of self in a->dim, in bytes. */
 static int64_t step_of(const gs_call *a, const int64_t *steps, size_t size)
 {
     return steps[a->dim] * (int64_t)size;
@@ -199,12 +200,13 @@ int gs_gather(dp_ctx *ctx, gs_call *a, dp_tensor *out)
 
 /* -- writing -- */
 
-enum { BLOCK = 512, GRAIN = 32768 }; /* places that a thread goes through at once for each index */
+/* BLOCK: elements along the other dimensions that a thread handles at a time for each index */
+enum { BLOCK = 512, GRAIN = 32768 };
 
 typedef struct putting {
     const dp_ctx *ctx;
     gs_job job;
-    int64_t n, index_step, src_step; /* along dim */
+    int64_t n, index_step, src_step; /* number of indices along dim; strides along dim */
 } putting;
 
 static void put_row(putting *p, char *dst, const char *at, const char *src, const int64_t *steps,
@@ -320,7 +322,7 @@ int gs_start(dp_ctx *ctx, gs_call *a, dp_tensor *const *others, int n, dp_tensor
     return gs_end(rc, given, out);
 }
 
-/* Divide `out`, which has sums, by `counts`, which become 1 where they are 0. */
+/* Divide `out`, which has sums, by `counts`; counts that are 0 are first set to 1. */
 static int divide_by_counts(dp_ctx *ctx, dp_tensor *out, dp_tensor *counts)
 {
     dp_tensor *none = NULL;
@@ -361,14 +363,15 @@ bool gs_is(dp_str text, const char *word)
     return text.len == strlen(word) && memcmp(text.s, word, text.len) == 0;
 }
 
-/* The least value of a dtype, or the greatest. */
+/* Return the least number of a dtype or, if `greatest`, the greatest. */
 static dp_value extreme(dp_dtype dtype, bool greatest)
 {
     int bits = 8 * (int)dp_dtype_size(dtype);
 
     if (dtype == DP_BOOL)
         return dp_bool(greatest);
-    if (dp_dtype_is_floating(dtype) || dp_dtype_is_complex(dtype)) /* these are refused later */
+    /* complex dtypes are refused later */
+    if (dp_dtype_is_floating(dtype) || dp_dtype_is_complex(dtype))
         return dp_double(greatest ? HUGE_VAL : -HUGE_VAL);
     if (dtype == DP_UINT8)
         return dp_int(greatest ? UINT8_MAX : 0);

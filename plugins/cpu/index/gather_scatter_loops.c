@@ -4,7 +4,7 @@
  * once, and the value that was checked is the value that is used. */
 #include "gather_scatter_loops.h"
 
-/* An index outside, or what is left from it to the last one, is negative. */
+/* For an index out of range, the index itself or size - 1 - index is negative. */
 bool gs_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
 {
     int64_t signs = 0;
@@ -19,7 +19,7 @@ bool gs_inside(const char *at, int64_t at_step, int64_t n, int64_t size)
     return signs >= 0;
 }
 
-/* The index at `at`; false: it is outside of [0, size). */
+/* Set *index to the index at address `at`.  False: it is not in [0, size). */
 static inline bool index_at(const char *at, int64_t size, int64_t *index)
 {
     *index = __atomic_load_n((const int64_t *)at, __ATOMIC_RELAXED);
@@ -82,7 +82,7 @@ static bool get_row(const gs_job *job, char *dst, int64_t dst_step, const char *
     return false;
 }
 
-/* Each row is one of src's, as it lies. */
+/* Copy a whole row of `bytes` bytes for each of `n` indices. */
 static bool get_whole(const gs_job *job, char *dst, const char *src, const char *at,
                       const int64_t *strides, size_t bytes, int64_t n)
 {
@@ -114,8 +114,8 @@ void gs_gather_rows(char **data, const int64_t *strides, int64_t n0, int64_t n1,
 
 /* -- writing -- */
 
-/* Elements p of self and q of the source: with one index for all, beside one another; or one line
- * of each that is packed; or anything. */
+/* Define a loop that runs STATEMENT for an element p of self and an element q of the source.  Two
+ * cases have faster copies: one index for a contiguous row, and a contiguous line of indices. */
 #define RUN(name, memory, ROW, STATEMENT)                                                          \
     static void name(gs_job *job, char *dst, int64_t dst_step, const char *at, int64_t at_step,    \
                      const char *src, int64_t src_step, int64_t n)                                 \

@@ -3,7 +3,7 @@
 #include "advanced_index.h"
 #include <dispatchd/iter.h>
 
-/* *out NULL: it is made */
+/* Run index into *out; NULL: it is set to a new tensor. */
 static int write_index(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_t n,
                        dp_tensor **out)
 {

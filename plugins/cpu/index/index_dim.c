@@ -4,18 +4,19 @@
 #include "gather_scatter.h"
 #include "core/dense.h"
 
-/* One call: slice k of source goes to slice index[k] of self. */
+/* Arguments of a call: slice k of source is written to slice index[k] of self. */
 typedef struct slices {
-    const char *name; /* for errors */
+    const char *name; /* operator's name in error messages */
     dp_tensor *self, *index, *source;
     int64_t dim;
     gs_op op;
-    dp_tensor *alpha; /* 0-dim, with ADD_SCALED */
+    dp_tensor *alpha; /* 0-dim, for GS_ADD_SCALED */
     const dp_value
-        *empty; /* self's own elements do not count where they are named: they are this first */
+        /* value to which indexed elements of self are set first, if they do not count; else NULL */
+        *empty;
 } slices;
 
-/* -- what goes together -- */
+/* -- checks -- */
 
 static int check_index(dp_ctx *ctx, const slices *s, const dp_view *i)
 {
@@ -30,7 +31,7 @@ static int check_index(dp_ctx *ctx, const slices *s, const dp_view *i)
     return 0;
 }
 
-/* For index_add and index_reduce. */
+/* Check the arguments of index_add and index_reduce. */
 static int check_slices(dp_ctx *ctx, slices *s)
 {
     DP_VIEW(x, s->self);
@@ -95,7 +96,8 @@ static int check_picks(dp_ctx *ctx, const slices *s, dp_tensor *out)
     return 0;
 }
 
-/* Source as it lies over a's shape: its slices broadcast to self's.  *out owned. */
+/* Set *out, owned, to a view of the source with a->shape: its slices broadcast to the slices of
+ * self. */
 static int spread_source(dp_ctx *ctx, const gs_call *a, const slices *s, dp_tensor **out)
 {
     int64_t strides[DP_DIM_MAX] = {0};
@@ -138,7 +140,7 @@ static int put_first(dp_ctx *ctx, gs_call *a, dp_value value)
     return rc;
 }
 
-/* Checked; `source` lies over a's shape. */
+/* Write `source`, which was checked and has a->shape, to *out. */
 static int put_slices(dp_ctx *ctx, gs_call *a, const slices *s, dp_tensor *source, dp_tensor **out)
 {
     bool given = *out != NULL;
@@ -156,7 +158,7 @@ static int put_slices(dp_ctx *ctx, gs_call *a, const slices *s, dp_tensor *sourc
     return gs_end(rc, given, out);
 }
 
-/* *out NULL: it is made */
+/* Run the operator into *out; NULL: it is set to a new tensor. */
 static int write_slices(dp_ctx *ctx, slices *s, dp_tensor **out)
 {
     gs_call a;

@@ -53,8 +53,8 @@ static int check_values(dp_ctx *ctx, const indexing *x, const dp_view *self, dp_
     return 0;
 }
 
-/* One value where one mask is true: *mask, with a reference and dimensions for what follows it;
- * NULL: it is something else.  Source: canDispatchToMaskedFill. */
+/* If the indices are one mask, set *mask, owned, to the mask with dimensions of size 1 for self's
+ * dimensions after it; else set *mask to NULL.  Source: canDispatchToMaskedFill. */
 static int only_mask(dp_ctx *ctx, const dp_view *self, dp_tensor *const *indices, size_t n,
                      dp_tensor **mask)
 {
@@ -99,11 +99,10 @@ static int fill_mask(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor *v
     return rc;
 }
 
-enum {
-    WIDE = 16
-}; /* elements that an index names, from which on they are worth a way of their own */
+enum { WIDE = 16 }; /* least number of elements for each index for which put_vector() is used */
 
-/* The one dimension that is indexed, by a vector; -1: it is more than that. */
+/* Return the dimension that is indexed if it is the only one, and its index is a vector; else
+ * -1. */
 static int only_vector(const dp_view *self, const indexing *x)
 {
     int found = -1, n = 0;
@@ -139,7 +138,7 @@ static int put_vector(dp_ctx *ctx, dp_tensor *self, const indexing *x, int dim, 
     return rc;
 }
 
-/* One place may be named twice, so one thread writes, in order. */
+/* Write all elements on one thread in order, because an element may be indexed twice. */
 static int put_places(dp_ctx *ctx, const dp_view *self, indexing *x, dp_tensor *values,
                       bool accumulate)
 {

@@ -18,7 +18,7 @@ static void count_true(char *const *data, const int64_t *strides, int64_t n, voi
         *(int64_t *)user += *(data[1] + i * strides[1]) != 0;
 }
 
-/* How often the mask is true when it is broadcast with self. */
+/* Set *count to the number of true elements of the mask, broadcast with self. */
 static int count_places(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, int64_t *count)
 {
     dp_iter it;
@@ -31,12 +31,15 @@ static int count_places(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, int64_t *
     return rc < 0 ? rc : dp_iter_run_1d(ctx, &it, count_true, count);
 }
 
-/* source's elements, in order, go where the mask is true, in row-major order.  (PyTorch 1.13 goes
- * by the order of self's memory; what masked_scatter gives is by rows.) */
+/* The elements of source are written in order to the elements of self where the mask is true, in
+ * row-major order.  (PyTorch 1.13 takes the order of self's memory; in the functional variant, self
+ * is first copied to row-major order.) */
 typedef struct scattering {
     size_t size;
     const char *from;
-    int64_t left; /* elements of source: the mask may be written after it was counted */
+    /* number of elements of source that are left; it is a limit, because another thread may write
+     * to the mask after it was counted */
+    int64_t left;
 } scattering;
 
 static void scatter_elements(char *const *data, const int64_t *strides, int64_t n, void *user)
@@ -97,7 +100,7 @@ static int masked_scatter_(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_ten
     return rc;
 }
 
-/* self broadcast with the mask, in a new contiguous tensor. */
+/* Set *out, owned, to self broadcast with the mask, as a new contiguous tensor. */
 static int expanded_copy(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
 {
     int64_t shape[DP_DIM_MAX], contiguous = DP_CONTIGUOUS;

@@ -27,7 +27,7 @@ static void select_elements(const void *user, int64_t to, int64_t first, const i
     }
 }
 
-/* t over this shape, contiguous. */
+/* Set *out, owned, to `t` expanded to this shape and contiguous. */
 static int spread(dp_ctx *ctx, dp_tensor *t, const int64_t *shape, size_t ndim, dp_tensor **out)
 {
     dp_tensor *wide;
@@ -40,7 +40,8 @@ static int spread(dp_ctx *ctx, dp_tensor *t, const int64_t *shape, size_t ndim, 
     return rc;
 }
 
-/* self and mask are contiguous and of one shape; *out NULL: it is made. */
+/* Run masked_select on self and mask, which are contiguous and have the same shape, into *out;
+ * NULL: it is set to a new tensor. */
 static int select_packed(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **out)
 {
     nz_search s;

@@ -8,7 +8,7 @@
  * repeats its first element. */
 #include "nonzero.h"
 
-/* flags [n] = are these elements of dtype not 0? */
+/* Set flags [n] to whether each of `n` elements of `dtype` is not 0. */
 static void flag_elements(dp_dtype dtype, int64_t n, const char *src, bool *flags)
 {
     switch (dtype) {
@@ -85,7 +85,6 @@ static void find_pieces(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* How many elements of t, which is contiguous, are not 0. */
 int nz_count(dp_ctx *ctx, dp_tensor *t, nz_search *s, int64_t *total)
 {
     enum { PIECE = 16384, PIECES = 256 };
@@ -120,7 +119,7 @@ int nz_find(dp_ctx *ctx, nz_search *s, nz_found_fn found, const void *user)
 
 typedef struct coordinates {
     dp_view self;
-    int64_t *to, n; /* [ndim][n] */
+    int64_t *to, n; /* indices [ndim][n] of the results; their number */
 } coordinates;
 
 static void write_coordinates(const void *user, int64_t to, int64_t first, const int32_t *places,

@@ -3,7 +3,7 @@
 #include "gather_scatter.h"
 #include "core/dense.h"
 
-/* -- what goes together -- */
+/* -- checks -- */
 
 static bool smaller(const dp_view *index, const dp_view *t, int64_t except)
 {
@@ -13,7 +13,7 @@ static bool smaller(const dp_view *index, const dp_view *t, int64_t except)
     return true;
 }
 
-/* src NULL: a number is written */
+/* Check the shapes; `src` NULL: a number is written. */
 static int check_shapes(dp_ctx *ctx, const dp_view *x, const dp_view *i, const dp_view *src,
                         int64_t dim)
 {
@@ -58,15 +58,15 @@ static int check_scatter(dp_ctx *ctx, const char *name, dp_tensor *self, int64_t
 
 /* -- writing -- */
 
-/* One call of the family. */
+/* arguments of a call of scatter, scatter_add or scatter_reduce */
 typedef struct scattering {
-    const char *name; /* for errors */
+    const char *name; /* operator's name in error messages */
     gs_op op;
-    dp_tensor *self, *index, *src; /* src: 0-dim if `number` */
+    dp_tensor *self, *index, *src; /* `src` is a 0-dim tensor if `number` */
     int64_t dim;
     bool number;
-    bool exclude;   /* self's own elements do not count where the index names them, */
-    dp_value empty; /* which are this first */
+    bool exclude;   /* the old values of indexed elements of self do not count: */
+    dp_value empty; /* value to which these elements are set first */
 } scattering;
 
 static int put_empty(dp_ctx *ctx, gs_call *a, const scattering *s)
@@ -82,7 +82,7 @@ static int put_empty(dp_ctx *ctx, gs_call *a, const scattering *s)
     return rc;
 }
 
-/* *out NULL: it is made */
+/* Run the operator into *out; NULL: it is set to a new tensor. */
 static int write_scatter(dp_ctx *ctx, scattering *s, dp_tensor **out)
 {
     gs_call a;

@@ -3,8 +3,6 @@
 #include "take_put.h"
 #include <dispatchd/iter.h>
 
-/* Do both lie where self does?  A kernel that walks some of them only would find no bytes in the
- * rest. */
 int index_check_devices(dp_ctx *ctx, const char *what, dp_tensor *self, dp_tensor *a, dp_tensor *b)
 {
     DP_VIEW(x, self);
@@ -23,7 +21,8 @@ typedef struct taking {
     int fault;
 } taking;
 
-/* Where element `index` of self in row-major order lies; NULL: there is none. */
+/* Return the address of element `index` of self, in row-major order; NULL: the index is out of
+ * range. */
 static char *element(taking *t, int64_t index)
 {
     int64_t offset = 0, size = (int64_t)dp_dtype_size(t->self.dtype);
@@ -43,7 +42,8 @@ static char *element(taking *t, int64_t index)
     return (char *)t->self.data + offset * size;
 }
 
-/* From a contiguous self, whose elements are found without a division.  false: one is outside. */
+/* Define a loop that reads elements of a contiguous self, without divisions.  False: an index is
+ * out of range. */
 #define TAKE(bytes, type)                                                                          \
     static bool take_##bytes(taking *t, char *dst, int64_t dst_step, const char *at,               \
                              int64_t at_step, int64_t n)                                           \
@@ -102,7 +102,7 @@ static void put_elements(char *const *data, const int64_t *strides, int64_t n, v
     for (int64_t i = 0; i < n; i++) {
         char *to = element(t, *(const int64_t *)(data[0] + i * strides[0]));
         const char *from = data[1] + i * strides[1];
-        if (to == NULL) /* written after it was checked */
+        if (to == NULL) /* the index was changed after the check */
             continue;
         switch (t->self.dtype) {
 #define EACH(name, dtype, memory, value, load, store)                                              \
@@ -127,7 +127,7 @@ static int fault_of(dp_ctx *ctx, const taking *t)
                    t->outside, t->self.numel);
 }
 
-/* Before anything is written: every index is one of an element of t's tensor. */
+/* Check that all indices are in the range of t's tensor, before any element is written. */
 static int check_indices(dp_ctx *ctx, dp_tensor *index, taking *t)
 {
     dp_iter it;
@@ -207,7 +207,8 @@ static int check_put(dp_ctx *ctx, const dp_view *self, const dp_view *index, con
     return 0;
 }
 
-/* index and source have the same number of elements, and are walked in the same order. */
+/* Write the elements of source; index and source have the same number of elements, and are read in
+ * the same order. */
 static int put_flat(dp_ctx *ctx, dp_tensor *self, dp_tensor *index, dp_tensor *source, bool add)
 {
     dp_iter write;

@@ -19,7 +19,7 @@ static triangle triangle_of(const dp_view *a, bool upper)
 
 /* -- factors -- */
 
-/* The triangle that uplo does not name becomes zeros. */
+/* Set the triangle of a [n, n] that `uplo` does not name to zeros. */
 static void clear_other(const triangle *t, char *a)
 {
     size_t item = dp_dtype_size(t->dtype), n = (size_t)t->n;
@@ -40,8 +40,8 @@ static void factor_one(const mx_batch *b, char *const *at, char *work)
     clear_other(t, at[0]);
 }
 
-/* Run `one` on each matrix of x, by columns; info, of its batch, what LAPACK says.  Its cost is n^3
- * / per. */
+/* Run `one` on each column-major matrix of `x`; `info` gets LAPACK's code for each matrix.  One
+ * call costs n^3 / per multiplications. */
 static int each_matrix(dp_ctx *ctx, dp_tensor *x, dp_tensor *info, bool upper, mx_one *one,
                        double per)
 {
@@ -56,7 +56,7 @@ static int each_matrix(dp_ctx *ctx, dp_tensor *x, dp_tensor *info, bool upper, m
     return mx_run(ctx, &b);
 }
 
-/* x, by columns, becomes its factor. */
+/* Replace the column-major matrices of `x` by their factors. */
 static int factor(dp_ctx *ctx, dp_tensor *x, dp_tensor *info, bool upper)
 {
     return each_matrix(ctx, x, info, upper, factor_one, 3);
@@ -104,7 +104,7 @@ static int run_ex(dp_ctx *ctx, const dp_value *args, outs *o)
 }
 MX_KERNEL(cholesky_ex, 3, run_ex)
 
-/* The factor of self in a new tensor. */
+/* Set *out, owned, to the factors of self. */
 static int factor_of(dp_ctx *ctx, dp_tensor *self, bool upper, dp_tensor **out)
 {
     dp_tensor *x = NULL, *info = NULL;
@@ -220,7 +220,8 @@ MX_KERNEL(solve_helper, 3, run_helper)
 
 /* -- inverse -- */
 
-/* The other triangle of a [n, n] becomes the conjugate of the one that uplo names. */
+/* Define a function that sets the triangle of a [n, n] that `uplo` does not name to the conjugate
+ * transpose of the other one. */
 #define REFLECT(name, type, CONJ)                                                                  \
     static void name(type *a, int64_t n, char uplo)                                                \
     {                                                                                              \

@@ -7,7 +7,7 @@
 #include <complex.h>
 
 typedef struct steps {
-    int64_t out, a, b; /* bytes from one component to the next */
+    int64_t out, a, b; /* strides of the components in bytes */
 } steps;
 
 #define AT(type, p, i, step) (*(const type *)((p) + (i) * (step)))
@@ -43,7 +43,8 @@ static const dp_iter_loop2d loops[DP_DTYPE_END] = {
 #undef ROW
 };
 
-/* The first components of t along dim, which counts from the end; *out owned. */
+/* Set *out, owned, to a view of the first component of the vectors in `t`, and *step to the stride
+ * in bytes of the components.  The vectors are along the dimension `from_end` from the end. */
 static int components(dp_ctx *ctx, dp_tensor *t, int from_end, dp_tensor **out, int64_t *step)
 {
     int64_t sizes[DP_DIM_MAX];

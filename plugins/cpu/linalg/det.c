@@ -30,7 +30,7 @@ static void set_element(dp_dtype d, void *data, double complex v)
         *(double complex *)data = v;
 }
 
-/* -1 for an odd permutation. */
+/* Return the sign of the permutation: -1 if it is odd, else 1. */
 static int parity(const int32_t *pivots, int64_t n)
 {
     int sign = 1;
@@ -40,7 +40,7 @@ static int parity(const int32_t *pivots, int64_t n)
     return sign;
 }
 
-/* at: LU, pivots, result */
+/* Compute a determinant; at[0]: LU, at[1]: pivots, at[2]: result. */
 static void det_one(const mx_batch *b, char *const *at, char *work)
 {
     const dp_view *a = b->user;
@@ -52,7 +52,7 @@ static void det_one(const mx_batch *b, char *const *at, char *work)
     (void)work;
     for (int64_t i = 0; i < n; i++) {
         double complex x = element(a->dtype, at[0], i * (n + 1));
-        if (real) /* no NaN from the imaginary part of an infinity */
+        if (real) /* so that the imaginary part of an infinity is not NaN */
             factor *= creal(x);
         else
             product *= x;
@@ -61,7 +61,7 @@ static void det_one(const mx_batch *b, char *const *at, char *work)
     set_element(a->dtype, at[2], real ? factor * sign : product * sign);
 }
 
-/* at: LU, pivots, sign, log */
+/* Compute a sign and a logarithm; at[0]: LU, at[1]: pivots, at[2]: sign, at[3]: logarithm. */
 static void slogdet_one(const mx_batch *b, char *const *at, char *work)
 {
     const dp_view *a = b->user;
@@ -83,7 +83,8 @@ static void slogdet_one(const mx_batch *b, char *const *at, char *work)
     set_element(mx_real(a->dtype), at[3], logs);
 }
 
-/* The first n_own outputs, one number for each matrix, from the factors, which are the next two. */
+/* Set the first `n_own` outputs, which have one number for each matrix, from the LU factors, which
+ * are the next two outputs. */
 static int determinants(dp_ctx *ctx, outs *o, dp_tensor *A, mx_one *one, int n_own)
 {
     lu f = {.at = {n_own, n_own + 1, -1}};

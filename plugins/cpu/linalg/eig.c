@@ -7,12 +7,13 @@
 
 typedef struct eig {
     dp_dtype dtype;
-    char job; /* V or N */
+    char job; /* V: vectors are computed, N: only values */
     int n, lwork;
-    size_t copy, work, rwork, re, im, vectors; /* where scratch has them */
+    size_t copy, work, rwork, re, im, vectors; /* offsets in the scratch memory */
 } eig;
 
-/* w, im: real and imaginary parts of a real matrix's values; of a complex one w has both. */
+/* Call geev.  For a real matrix, `w` and `im` get the real and the imaginary parts of the values;
+ * for a complex one, `w` gets the values. */
 static void call(const eig *e, void *a, void *w, void *im, void *vectors, void *work, void *rwork,
                  int *info)
 {
@@ -26,8 +27,9 @@ static void call(const eig *e, void *a, void *w, void *im, void *vectors, void *
                                    work, &e->lwork, rwork, info, 1, 1);
 }
 
-/* The complex values and vectors of what geev gives for a real matrix: where a value is not real,
- * its vector is v + iu, that of the next one v - iu, v and u being two columns. */
+/* Define the conversion of geev's results for a real matrix to complex values and vectors.  For a
+ * pair of conjugate values, geev stores the real part v and the imaginary part u of the vectors in
+ * two columns: the vectors are v + iu and v - iu. */
 #define TO_COMPLEX(name, type)                                                                     \
     static void name(int64_t n, const type *re, const type *im, const type *from, type *values,    \
                      type *to)                                                                     \
@@ -49,7 +51,8 @@ static void call(const eig *e, void *a, void *w, void *im, void *vectors, void *
 TO_COMPLEX(to_complex_f32, float)
 TO_COMPLEX(to_complex_f64, double)
 
-/* at: A, values, info, and where there are vectors those */
+/* Process one matrix; at[0]: A, at[1]: values, at[2]: info, at[3]: vectors, if they are
+ * computed. */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
     const eig *e = b->user;
@@ -126,7 +129,7 @@ static int check(dp_ctx *ctx, const dp_view *a, dp_tensor *self, const char *nam
     return rc == 0 ? check_finite(ctx, self) : rc;
 }
 
-/* vectors: NULL: none are computed */
+/* Set `values` and `vectors`; if `vectors` is NULL, compute only values. */
 static int decompose(dp_ctx *ctx, dp_tensor *self, dp_tensor *values, dp_tensor *vectors,
                      const char *name)
 {

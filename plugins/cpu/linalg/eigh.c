@@ -8,9 +8,9 @@
 typedef struct eigh {
     dp_dtype dtype;
     char job, uplo;
-    bool divide; /* syevd: divide and conquer; else syev */
+    bool divide; /* use syevd (divide and conquer), else syev */
     int n, lwork, lrwork, liwork;
-    size_t rwork, iwork; /* where scratch has them, behind work */
+    size_t rwork, iwork; /* offsets in the scratch memory; the work array is at offset 0 */
 } eigh;
 
 static void call(const eigh *e, void *a, void *values, void *work, void *rwork, int *iwork,
@@ -31,7 +31,7 @@ static void call(const eigh *e, void *a, void *values, void *work, void *rwork, 
                            1, 1);
 }
 
-/* Is the triangle that counts finite? */
+/* Test whether the triangle that is read has only finite numbers. */
 static bool is_finite(const eigh *e, const char *a)
 {
     size_t n = (size_t)e->n, item = dp_dtype_size(e->dtype);
@@ -43,10 +43,11 @@ static bool is_finite(const eigh *e, const char *a)
     return finite;
 }
 
-/* at: A, which becomes the vectors, values, info */
+/* Process one matrix; at[0]: A, replaced by the vectors, at[1]: values, at[2]: info. */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
-    enum { DIVIDES = 25 }; /* larger matrices are divided, which prints where they are not finite */
+    /* syevd divides larger matrices, and prints messages if they are not finite */
+    enum { DIVIDES = 25 };
     const eigh *e = b->user;
 
     if (e->n > DIVIDES && !is_finite(e, at[0])) {
@@ -84,7 +85,8 @@ static int plan(dp_ctx *ctx, eigh *e, mx_batch *b)
     return 0;
 }
 
-/* x [..., n, n], by columns, becomes the vectors or what is left of it. */
+/* Compute the values of the column-major matrices of x [..., n, n], and replace x by the vectors;
+ * if only values are computed, x has no meaning afterwards. */
 static int decompose(dp_ctx *ctx, dp_tensor *x, dp_tensor *values, dp_tensor *info, eigh *e)
 {
     mx_batch b;
@@ -121,7 +123,8 @@ static int check_uplo(dp_ctx *ctx, const dp_value *uplo, char *out)
                    (int)(uplo->len < 100 ? uplo->len : 100), uplo->u.s);
 }
 
-/* The vectors' work, which holds A: output 1 where there are vectors. */
+/* Set *x, owned, to the tensor in which the vectors are computed, with the elements of A; it is
+ * output 1 if vectors are wanted. */
 static int vectors_of(dp_ctx *ctx, outs *o, dp_tensor *A, bool vectors, dp_tensor **x)
 {
     if (!vectors)
@@ -175,7 +178,7 @@ MX_KERNEL(linalg_eigh, 3, run_eigh)
 
 /* -- symeig -- */
 
-/* values and vectors are made. */
+/* Run symeig into new tensors `values` and `vectors`. */
 static int symeig(dp_ctx *ctx, dp_tensor *self, bool vectors, bool upper, dp_tensor **values,
                   dp_tensor **x)
 {

@@ -8,7 +8,7 @@ typedef void qr_call(const qr *q, void *a, void *tau, void *work);
 
 struct qr {
     dp_dtype dtype;
-    int m, n, k, lwork; /* k: reflectors */
+    int m, n, k, lwork; /* k: number of reflectors */
     qr_call *call;
 };
 
@@ -35,8 +35,8 @@ static void run_one(const mx_batch *b, char *const *at, char *work)
     q->call(q, at[0], at[1], work);
 }
 
-/* Run `call` on each matrix of x [..., m, n], by columns, and of tau [..., k].  `name`: its name in
- * errors. */
+/* Run `call` on each column-major matrix of x [..., m, n] and each vector of tau [..., k].  `name`
+ * is the name in error messages. */
 static int run_batch(dp_ctx *ctx, const char *name, qr_call *call, dp_tensor *x, dp_tensor *tau)
 {
     double answer[2];
@@ -65,20 +65,17 @@ static int run_batch(dp_ctx *ctx, const char *name, qr_call *call, dp_tensor *x,
     return mx_run(ctx, &b);
 }
 
-/* x [..., m, n], by columns, becomes R and the reflectors below it; tau [..., k]. */
+/* Replace x [..., m, n], column-major, by R and the reflectors below it; set tau [..., k]. */
 static int factor(dp_ctx *ctx, dp_tensor *x, dp_tensor *tau)
 {
     return run_batch(ctx, "geqrf_cpu", call_geqrf, x, tau);
 }
 
-/* x [..., m, n], by columns, whose columns hold reflectors, becomes their product; tau [..., k],
- * m >= n >= k. */
 int qr_product(dp_ctx *ctx, dp_tensor *x, dp_tensor *tau)
 {
     return run_batch(ctx, "orgqr_cpu", call_orgqr, x, tau);
 }
 
-/* *x: a copy of self that was factored; *tau: its reflectors. */
 int qr_factor_of(dp_ctx *ctx, dp_tensor *self, dp_tensor **x, dp_tensor **tau)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -119,7 +116,6 @@ MX_KERNEL(geqrf, 1, run_geqrf)
 
 /* -- householder_product -- */
 
-/* "name: Expected tau to have one dimension less ...": of reflectors and their factors. */
 int qr_check_tau(dp_ctx *ctx, const dp_view *a, const dp_view *t, const char *name,
                  const char *dims)
 {

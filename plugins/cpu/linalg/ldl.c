@@ -7,7 +7,7 @@
 
 typedef struct ldl {
     dp_dtype dtype;
-    bool hermitian; /* and complex */
+    bool hermitian; /* the matrix is Hermitian and complex */
     int n, columns, lwork;
 } ldl;
 
@@ -33,7 +33,7 @@ static void factor_one(const mx_batch *b, char *const *at, char *work)
     call_factor(b->user, at[0], (int *)at[1], work, (int *)at[2]);
 }
 
-/* x, by columns, becomes its factor. */
+/* Replace the column-major matrices of `x` by their factors. */
 static int factor(dp_ctx *ctx, dp_tensor *x, dp_tensor *pivots, dp_tensor *info, bool hermitian)
 {
     double answer[2];
@@ -104,8 +104,8 @@ static void solve_one(const mx_batch *b, char *const *at, char *work)
         lapack_sytrs[t]("L", &l->n, &l->columns, at[1], &l->n, pivots, at[0], &l->n, &info, 1);
 }
 
-/* Are these n pivots of a lower factor?  A negative one is the first of two that are equal: LAPACK
- * does not look. */
+/* Test whether p [n] are pivots of a lower factor: a negative pivot must be followed by an equal
+ * one.  LAPACK does not check this. */
 static bool are_pivots(const int32_t *p, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -160,7 +160,7 @@ static int check_solve(dp_ctx *ctx, const dp_view *a, const dp_view *p, const dp
     return rc == 0 ? mx_check_fits(ctx, b) : rc;
 }
 
-/* x, by columns, which holds B, becomes the solution. */
+/* Solve in place: x, column-major, has B and is replaced by the solution. */
 static int solve(dp_ctx *ctx, dp_tensor *x, dp_tensor *factors, dp_tensor *pivots, bool hermitian)
 {
     mx_batch b;
@@ -177,7 +177,8 @@ static int solve(dp_ctx *ctx, dp_tensor *x, dp_tensor *factors, dp_tensor *pivot
     return mx_run(ctx, &b);
 }
 
-/* A copy of the pivots as LAPACK wants them; nobody can change it after it was checked. */
+/* Set *out, owned, to a copy of the pivots in LAPACK's type, which no other thread can change after
+ * it was checked. */
 static int own_pivots(dp_ctx *ctx, dp_tensor *pivots, dp_tensor **out)
 {
     DP_VIEW(p, pivots);

@@ -14,8 +14,8 @@ static int check(dp_ctx *ctx, const dp_view *x, const dp_view *c)
     return 0;
 }
 
-/* coefficients [m, k] of input's dtype times input [k, ...] -> [m, ...].  Without a product of the
- * dtype (half, bool), by products and sums of elements. */
+/* Compute *out, owned, = coefficients [m, k] times input [k, ...], of sizes [m, ...].  Dtypes
+ * without a matrix product (float16, bool) are multiplied and summed by elements. */
 static int combine(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficients, dp_tensor **out)
 {
     const int64_t last = 1;
@@ -61,7 +61,7 @@ static int combination(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficients, d
 
 /* aten::_compute_linear_combination.out(Tensor input, Tensor coefficients, *, Tensor(a!) out)
  *     -> Tensor(a!)
- * Added to out, which has the shape. */
+ * The combination is added to out, which must have its shape. */
 static int combination_out(dp_ctx *ctx, dp_tensor *input, dp_tensor *coefficients, dp_tensor *out)
 {
     char want[DP_SHAPE_TEXT], got[DP_SHAPE_TEXT];

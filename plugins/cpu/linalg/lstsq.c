@@ -11,11 +11,13 @@ typedef struct lstsq {
     dp_dtype dtype;
     int driver, m, n, columns, lda, ldb, lwork;
     double rcond;
-    bool in_place;                   /* A is a copy that each matrix has to itself */
-    size_t copy, work, rwork, iwork; /* where scratch has them */
+    /* A is a copy that each matrix of the batch has for itself, and may be overwritten */
+    bool in_place;
+    size_t copy, work, rwork, iwork; /* offsets in the scratch memory */
 } lstsq;
 
-/* jpvt: gelsy's permutation, gelsd's scratch of integers */
+/* Call the driver routine.  `jpvt` is the permutation of gelsy, or the integer scratch memory of
+ * gelsd. */
 static void call(const lstsq *l, void *a, void *b, void *values, int *rank, void *work, void *rwork,
                  int *jpvt, int *info)
 {
@@ -44,15 +46,18 @@ static void call(const lstsq *l, void *a, void *b, void *values, int *rank, void
                                     rwork, info);
 }
 
-/* at: B, which becomes the solution, A, info, rank, singular values */
+/* Process one matrix; at[0]: B, replaced by the solution, at[1]: A, at[2]: info, at[3]: rank,
+ * at[4]: singular values. */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
     const lstsq *l = b->user;
     size_t n = dp_size_times((size_t)l->m, (size_t)l->n);
     int rank = 0, *jpvt = (int *)(scratch + l->iwork);
 
-    if (l->driver >= GELSD && !mx_finite(l->dtype, at[1], n)) { /* the SVD of it may not end */
-        *(int *)at[2] = l->m < l->n ? l->m : l->n;              /* it did not converge */
+    /* the SVD may not end for such a matrix */
+    if (l->driver >= GELSD && !mx_finite(l->dtype, at[1], n)) {
+        /* report that the SVD did not converge */
+        *(int *)at[2] = l->m < l->n ? l->m : l->n;
         return;
     }
     if (!l->in_place)
@@ -96,11 +101,12 @@ static int plan(dp_ctx *ctx, lstsq *l, mx_batch *b)
 
 /* the equations and their solution, with the broadcast batch dimensions */
 typedef struct problem {
-    dp_tensor *input, *other; /* other [..., m, k] */
-    bool vector;              /* other was [..., m] */
+    dp_tensor *input, *other; /* other has sizes [..., m, k] */
+    bool vector;              /* the argument `other` had sizes [..., m] */
     int n_batch;
     int64_t batch[DP_DIM_MAX];
-    dp_tensor *x, *rank, *values, *info; /* x [..., max(m, n), k] by columns */
+    /* x [..., max(m, n), k], column-major, gets the solution */
+    dp_tensor *x, *rank, *values, *info;
 } problem;
 
 static int find_driver(dp_ctx *ctx, const dp_value *name, int *driver)
@@ -173,7 +179,7 @@ static int find_rcond(dp_ctx *ctx, const dp_value *given, const dp_view *a, doub
 
 /* -- solving -- */
 
-/* Makes x, which holds other above, and what else is computed. */
+/* Make x, with `other` in its first rows, and the tensors of all other results. */
 static int prepare(dp_ctx *ctx, problem *p, const dp_view *a, const dp_view *b)
 {
     int64_t sizes[DP_DIM_MAX], m = mx_rows(a), n = mx_cols(a), least = m < n ? m : n;
@@ -216,7 +222,8 @@ static int solve(dp_ctx *ctx, problem *p, lstsq *l)
     DP_VIEW(x, p->x);
     int64_t least = mx_rows(&a) < mx_cols(&a) ? mx_rows(&a) : mx_cols(&a);
 
-    if (x.numel == 0 || least == 0) /* gels gives zeros, the others leave B */
+    /* without equations or unknowns, gels gives zeros, and the other drivers leave B */
+    if (x.numel == 0 || least == 0)
         return l->driver == GELS || mx_rows(&a) == 0 ? mx_zero(ctx, p->x) : 0;
     l->dtype = a.dtype;
     l->m = l->lda = (int)mx_rows(&a);
@@ -243,7 +250,7 @@ static int solve(dp_ctx *ctx, problem *p, lstsq *l)
 
 /* -- outputs -- */
 
-/* *all: every rank is n. */
+/* Set *all to whether every rank is `n`. */
 static int has_full_rank(dp_ctx *ctx, const problem *p, int64_t n, bool *all)
 {
     dp_tensor *same = NULL, *every = NULL;
@@ -260,7 +267,7 @@ static int has_full_rank(dp_ctx *ctx, const problem *p, int64_t n, bool *all)
     return rc;
 }
 
-/* The sums of squares of what x has below row n. */
+/* Set *out, owned, to the sums of squares of the rows of x from row `n` on. */
 static int residuals_of(dp_ctx *ctx, const problem *p, int64_t m, int64_t n, dp_tensor **out)
 {
     dp_tensor *rest = NULL, *size = NULL, *square = NULL;
@@ -279,7 +286,8 @@ static int residuals_of(dp_ctx *ctx, const problem *p, int64_t m, int64_t n, dp_
     return rc;
 }
 
-/* An output without elements becomes a part of `from`, of this geometry; another one its copy. */
+/* Set output `i` to the part of `from` with these sizes and strides: a view if the output has no
+ * elements, else a copy. */
 static int give_part(dp_ctx *ctx, outs *o, int i, dp_tensor *from, int ndim, const int64_t *sizes,
                      const int64_t *strides)
 {
@@ -294,7 +302,8 @@ static int give_part(dp_ctx *ctx, outs *o, int i, dp_tensor *from, int ndim, con
     return mx_give(ctx, rc, o, i, part, false);
 }
 
-/* The solution is the first n rows of x; of a vector a column. */
+/* Set output 0 to the solution, the first `n` rows of x; if `other` was a vector, to its only
+ * column. */
 static int give_solution(dp_ctx *ctx, outs *o, const problem *p, int64_t n)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -305,7 +314,8 @@ static int give_solution(dp_ctx *ctx, outs *o, const problem *p, int64_t n)
     return give_part(ctx, o, 0, p->x, x.ndim - p->vector, sizes, x.strides);
 }
 
-/* rank or values, which every matrix of the broadcast batch has, once for each of the input's. */
+/* Set output `i` to rank or values of the input's matrices; `all` has them for every matrix of the
+ * broadcast batch. */
 static int give_once(dp_ctx *ctx, outs *o, int i, dp_tensor *all, const dp_view *a, int inner)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -362,7 +372,7 @@ static void problem_fini(problem *p)
     dp_tensor_unref(p->info);
 }
 
-/* other as matrices: those of one column where it was vectors. */
+/* Set p->other to `other` as matrices; a vector becomes a matrix with one column. */
 static int find_other(dp_ctx *ctx, problem *p, dp_tensor *other, const dp_view *a)
 {
     DP_VIEW(b, other);
@@ -379,7 +389,7 @@ static int find_other(dp_ctx *ctx, problem *p, dp_tensor *other, const dp_view *
     return 0;
 }
 
-/* Makes what is computed, and computes it. */
+/* Make the tensors of the results, and compute them. */
 static int run_problem(dp_ctx *ctx, problem *p, lstsq *l, const dp_view *a)
 {
     int64_t least = mx_rows(a) < mx_cols(a) ? mx_rows(a) : mx_cols(a);

@@ -18,7 +18,7 @@ static void factor_one(const mx_batch *b, char *const *at, char *work)
     lapack_getrf[la_index(a->dtype)](&m, &n, at[0], &m, (int *)at[1], (int *)at[2]);
 }
 
-/* Where output i is computed; one that is none: a tensor that goes. */
+/* Set the tensor in which output `i` is computed; if `i` is -1, it is a temporary tensor. */
 static int lu_place(dp_ctx *ctx, outs *o, int i, int inner, const dp_view *a, dp_dtype dtype,
                     int ndim, dp_tensor **out)
 {
@@ -142,8 +142,8 @@ static void solve_one(const mx_batch *b, char *const *at, char *work)
                                      (const int *)at[2], at[0], &s->n, &info, 1);
 }
 
-/* x [..., n, columns], by columns, which holds B, becomes the solution.  factors [..., n, n] by
- * columns, and pivots [..., n], broadcast. */
+/* Solve in place: x [..., n, columns], column-major, has B and is replaced by the solution.
+ * factors [..., n, n], column-major, and pivots [..., n] broadcast to the batch. */
 static int lu_solve_into(dp_ctx *ctx, dp_tensor *x, dp_tensor *factors, dp_tensor *pivots,
                          bool adjoint)
 {
@@ -170,7 +170,7 @@ static int conjugate(dp_ctx *ctx, dp_tensor *t)
     return dp_dtype_is_complex(v.dtype) ? dp_invoke(ctx, "aten::conj_physical_", "T>", t) : 0;
 }
 
-/* result = B (A')^-1, by way of its transpose. */
+/* Set `result` to B (A')^-1, by solving with transposed operands. */
 static int lu_solve_right(dp_ctx *ctx, dp_tensor *result, dp_tensor *B, dp_tensor *factors,
                           dp_tensor *pivots, bool adjoint)
 {
@@ -200,7 +200,8 @@ static int lu_solve_right(dp_ctx *ctx, dp_tensor *result, dp_tensor *B, dp_tenso
     return rc;
 }
 
-/* Output i, which has its sizes, or with one dimension less is a vector, = A'^-1 B or B A'^-1. */
+/* Set output `i`, which has its sizes, to A'^-1 B or, unless `left`, to B A'^-1; an output with one
+ * dimension less is a vector. */
 static int lu_solve_out(dp_ctx *ctx, outs *o, int i, dp_tensor *B, dp_tensor *factors,
                         dp_tensor *pivots, bool left, bool adjoint)
 {
@@ -270,7 +271,7 @@ static int check_lu_solve(dp_ctx *ctx, const dp_view *f, const dp_view *p, const
                    dp_shape_text(text, p->sizes, (size_t)p->ndim));
 }
 
-/* pivots, contiguous, lie in [1, n]. */
+/* Check that the contiguous pivots are in [1, n]. */
 static int check_pivot_range(dp_ctx *ctx, dp_tensor *pivots, int64_t n, const char *small,
                              const char *large)
 {
@@ -283,7 +284,8 @@ static int check_pivot_range(dp_ctx *ctx, dp_tensor *pivots, int64_t n, const ch
     return 0;
 }
 
-/* A copy of the pivots: nobody can change it after it was checked. */
+/* Set *out, owned, to a copy of the pivots, which no other thread can change after it was
+ * checked. */
 static int own_pivots(dp_ctx *ctx, dp_tensor *pivots, dp_tensor **out)
 {
     DP_VIEW(p, pivots);
@@ -350,13 +352,13 @@ static int check_solve(dp_ctx *ctx, const dp_view *a, const dp_view *b)
                    dense_type_name(a->dtype), dense_type_name(b->dtype));
 }
 
-/* t with a last dimension of size 1. */
+/* Set *out, owned, to a view of `t` with one more dimension of size 1 at the end. */
 static int as_column(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::unsqueeze", "Ti>T", t, (int64_t)-1, out);
 }
 
-/* Output 0 of a solve of B, a matrix or a column of a vector. */
+/* Make output 0 of a solve with B, a matrix or a vector. */
 static int solve_result(dp_ctx *ctx, outs *o, const dp_view *a, dp_tensor *B, bool vector,
                         bool left)
 {
@@ -374,7 +376,7 @@ static int solve_result(dp_ctx *ctx, outs *o, const dp_view *a, dp_tensor *B, bo
     return rc == 0 ? mx_out(ctx, o, 0, b.dtype, ndim - vector, sizes, left) : rc;
 }
 
-/* The solution of a vector, whose last dimensions may lie in any way. */
+/* Solve for a vector; the output may have any strides. */
 static int solve_vector(dp_ctx *ctx, outs *o, dp_tensor *B, const lu *f, bool adjoint)
 {
     outs one = {.n = 1, .device = o->device, .given = true, .aside = {o->aside[0]}};
@@ -386,7 +388,7 @@ static int solve_vector(dp_ctx *ctx, outs *o, dp_tensor *B, const lu *f, bool ad
     return rc;
 }
 
-/* Factors of A, or of its transpose, and the solution in output 0. */
+/* Factor A, or its transpose, and write the solution to output 0. */
 static int factor_and_solve(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A, dp_tensor *B, bool vector,
                             bool left)
 {

@@ -4,7 +4,8 @@
  * Operators: linalg_lu, lu_unpack. */
 #include "matrices.h"
 
-/* at: pivots, permutation: row i of the product is row [i] of A */
+/* Process one matrix; at[0]: pivots, at[1]: the permutation; row i of the product is row
+ * permutation[i] of A. */
 static void permute_one(const mx_batch *b, char *const *at, char *work)
 {
     const dp_view *a = b->user;
@@ -34,7 +35,7 @@ static int check_pivots(dp_ctx *ctx, dp_tensor *pivots, int64_t m)
     return 0;
 }
 
-/* P, zeros, gets its ones. */
+/* Set the ones of P, whose elements are 0. */
 static int set_ones(dp_ctx *ctx, dp_tensor *P, dp_tensor *order)
 {
     dp_tensor *row = NULL;
@@ -46,7 +47,7 @@ static int set_ones(dp_ctx *ctx, dp_tensor *P, dp_tensor *order)
     return rc;
 }
 
-/* P of pivots, which are checked, and a, the view of LU. */
+/* Set P from the pivots, which are checked; `a` is the view of LU. */
 static int unpack_pivots(dp_ctx *ctx, dp_tensor *P, dp_tensor *pivots, const dp_view *a)
 {
     dp_tensor *order = NULL;
@@ -69,7 +70,8 @@ static int unpack_pivots(dp_ctx *ctx, dp_tensor *P, dp_tensor *pivots, const dp_
     return rc;
 }
 
-/* to = the triangle of the first `size` rows, or columns, of from; L has ones on its diagonal. */
+/* Set `to` to the triangle of the first `size` rows or columns of `from`; the diagonal of L is
+ * 1. */
 static int triangle(dp_ctx *ctx, dp_tensor *to, dp_tensor *from, bool upper)
 {
     dp_tensor *part = NULL, *diagonal = NULL;
@@ -91,8 +93,8 @@ static int triangle(dp_ctx *ctx, dp_tensor *to, dp_tensor *from, bool upper)
     return rc;
 }
 
-/* Outputs P [..., m, m], L [..., m, k] and U [..., k, n] of LU's view; those not wanted have no
- * elements. */
+/* Make outputs P [..., m, m], L [..., m, k] and U [..., k, n] for the view of LU; outputs that are
+ * not wanted have no elements. */
 static int make_outputs(dp_ctx *ctx, outs *o, const dp_view *a, bool factors, bool pivots)
 {
     int64_t sizes[DP_DIM_MAX], none = 0, m = mx_rows(a), n = mx_cols(a), k = m < n ? m : n;
@@ -109,7 +111,8 @@ static int make_outputs(dp_ctx *ctx, outs *o, const dp_view *a, bool factors, bo
     return rc;
 }
 
-/* Pivots that nobody changes any more, of a's batch. */
+/* Set *out, owned, to a copy of the pivots, which no other thread can change, with the batch of
+ * `a`. */
 static int own_pivots(dp_ctx *ctx, dp_tensor *pivots, const dp_view *a, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], m = mx_rows(a), n = mx_cols(a);
@@ -129,7 +132,7 @@ static int own_pivots(dp_ctx *ctx, dp_tensor *pivots, const dp_view *a, dp_tenso
     return rc == 0 ? check_pivots(ctx, *out, m) : rc;
 }
 
-/* The factors in LU become the outputs. */
+/* Write the factors in LU to the outputs. */
 static int write_factors(dp_ctx *ctx, outs *o, dp_tensor *lu)
 {
     int rc = triangle(ctx, o->t[1], lu, false);

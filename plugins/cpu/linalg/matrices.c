@@ -90,7 +90,7 @@ int mx_check_fits(dp_ctx *ctx, const dp_view *v)
 
 int mx_check_square_scratch(dp_ctx *ctx, int64_t k, const char *name)
 {
-    enum { MOST = 16384 }; /* 8 times its square is what LAPACK can count */
+    enum { MOST = 16384 }; /* LAPACK can count 8 * MOST^2 elements */
 
     if (k < MOST)
         return 0;
@@ -137,7 +137,7 @@ int mx_broadcast(dp_ctx *ctx, const dp_view *b, const dp_view *a, int64_t *sizes
 
 void mx_strides(int ndim, const int64_t *sizes, bool columns, int64_t *strides)
 {
-    uint64_t step = 1; /* wraps where the sizes are refused anyway */
+    uint64_t step = 1; /* an overflow wraps; such sizes are refused elsewhere */
 
     for (int d = ndim - 1; d >= 0; d--) {
         strides[d] = (int64_t)(step & INT64_MAX);
@@ -189,7 +189,7 @@ int mx_columns(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
     return copy_of(ctx, t, true, out);
 }
 
-/* Do the last `inner` dimensions lie without gaps, by columns if there are two? */
+/* Test whether the last `inner` dimensions are contiguous; column-major if `inner` is 2. */
 static bool lies(const dp_view *v, int inner)
 {
     int d = v->ndim - 1;
@@ -279,7 +279,8 @@ int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t 
 int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work)
 {
     DP_VIEW(v, o->t[i]);
-    bool shared = o->given && v.dtype == DP_INT32; /* LAPACK reads its pivots back, as indices */
+    /* LAPACK reads pivots back as indices, so another thread must not be able to change them */
+    bool shared = o->given && v.dtype == DP_INT32;
 
     if (!shared && !o->aside[i] && lies(&v, inner) && dp_internal_overlap(o->t[i]) == 0) {
         *work = dp_tensor_ref(o->t[i]);
@@ -291,7 +292,8 @@ int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work)
 int mx_done(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *work)
 {
     if (rc == 0 && work != o->t[i]) {
-        o->written |= dp_internal_overlap(o->t[i]) != 1; /* which the copy refuses */
+        /* the copy refuses an output with internal overlap */
+        o->written |= dp_internal_overlap(o->t[i]) != 1;
         rc = dp_copy(ctx, o->t[i], work);
     }
     dp_tensor_unref(work);
@@ -426,7 +428,7 @@ int mx_run(dp_ctx *ctx, mx_batch *b)
     enum {
         SLOTS = 16,
         SCRATCH = 1 << 28
-    }; /* parts of a batch, and bytes of scratch they may take */
+    }; /* greatest number of parts of a batch; greatest number of bytes of their scratch memory */
     int64_t grain = dense_grain(b->cost), slots = b->count / grain;
 
     if (b->count == 0 || dp_memoryless(ctx))
@@ -448,7 +450,8 @@ int mx_run(dp_ctx *ctx, mx_batch *b)
 
 int mx_lwork(dp_ctx *ctx, dp_dtype dtype, const void *answer, int64_t least)
 {
-    const double rounded = 1 + 0x1p-22; /* a float may be less than the number it stands for */
+    /* LAPACK stores the length as a float, which may be less than the length */
+    const double rounded = 1 + 0x1p-22;
     double n = mx_is_double(dtype) ? *(const double *)answer : *(const float *)answer * rounded;
 
     n = ceil(n);

@@ -18,24 +18,25 @@ enum {
     POWERS = 5,
     SUMS = 5,
     DEGREES = 6,
-    FEW = 400 /* multiplications below which PyTorch's bmm is a plain loop */
+    FEW = 400 /* number of multiplications below which PyTorch's bmm is a plain loop */
 };
 
-/* The 1-norm up to which each degree is exact to float's and double's last bit. */
+/* greatest 1-norm for which each degree is exact to the last bit, for float32 and float64 */
 static const double limits[2][DEGREES] = {
     {1.192092800768788e-07, 5.978858893805233e-04, 5.116619363445086e-02, 5.800524627688768e-01,
      1.461661507209034e+00, 3.010066362817634e+00},
     {2.220446049250313e-16, 2.580956802971767e-08, 3.397168839976962e-04, 4.991228871115323e-02,
      2.996158913811580e-01, 1.090863719290036e+00}};
 
-/* Within one matrix. */
+/* The state of one matrix's computation. */
 typedef struct mexp {
     dp_dtype dtype;
     int64_t n;
-    size_t bytes;    /* of a matrix */
-    char *a[POWERS]; /* 1, A, A^2, A^3 and A^6, as many as the degree needs */
+    size_t bytes; /* bytes of a matrix */
+    /* powers of the matrix: 1, A, A^2, A^3 and A^6, as far as the degree needs them */
+    char *a[POWERS];
     char *b[SUMS];
-    char *pack; /* of products */
+    char *pack; /* scratch memory of matrix products */
 } mexp;
 
 static gemm product_of(dp_dtype d, int64_t n)
@@ -54,7 +55,8 @@ static gemm product_of(dp_dtype d, int64_t n)
     return g;
 }
 
-/* Products of few elements as PyTorch has them: each sum from its first term to its last. */
+/* Define a product of few elements that sums in PyTorch's order, from the first term to the
+ * last. */
 #define SMALL_PRODUCT(name, type)                                                                  \
     static void name(int64_t n, type *c, const type *a, const type *b, bool adds)                  \
     {                                                                                              \
@@ -71,7 +73,7 @@ SMALL_PRODUCT(small_f64, double)
 SMALL_PRODUCT(small_c64, float complex)
 SMALL_PRODUCT(small_c128, double complex)
 
-/* c = a b, or c += a b; c is neither. */
+/* Compute c = a b or, with `add`, c += a b; `c` must not be `a` or `b`. */
 static void multiply(const mexp *e, char *c, const char *a, const char *b, bool adds)
 {
     gemm g = product_of(e->dtype, e->n);
@@ -94,13 +96,13 @@ static void multiply(const mexp *e, char *c, const char *a, const char *b, bool 
     }
 }
 
-/* The reals of a matrix: a complex one is twice as many. */
+/* Return the number of real numbers in a matrix; a complex matrix has two for each element. */
 static size_t reals(const mexp *e)
 {
     return e->bytes / (mx_is_double(e->dtype) ? sizeof(double) : sizeof(float));
 }
 
-/* to = sum over k of by[k] from[k] */
+/* Set `to` to the sum of by[k] from[k] over all k. */
 static void combine(const mexp *e, char *to, char *const *from, const double *by, int count)
 {
     CPU_CHOSEN(wt_combined)[mx_is_double(e->dtype)](reals(e), to, from, by, count);
@@ -129,7 +131,7 @@ static void set_identity(const mexp *e, char *to)
     }
 }
 
-/* Powers of a[1], up to a[count - 1]. */
+/* Compute the powers of a[1], up to a[count - 1]. */
 static void raise(const mexp *e, int count)
 {
     set_identity(e, e->a[0]);
@@ -141,7 +143,7 @@ static void raise(const mexp *e, int count)
         multiply(e, e->a[4], e->a[3], e->a[3], false);
 }
 
-/* -- the polynomials; each leaves its value in `to` -- */
+/* -- the polynomials; each function writes the value to `to` -- */
 
 static void degree_4(const mexp *e, char *to)
 {
@@ -155,7 +157,7 @@ static void degree_4(const mexp *e, char *to)
 
 static void degree_8(const mexp *e, char *to)
 {
-    const double root = 0.1330413469565007072504e+2, x3 = 2. / 3., /* root: of 177 */
+    const double root = 0.1330413469565007072504e+2, x3 = 2. / 3., /* square root of 177 */
         x1 = x3 * ((1. + root) / 88.), x2 = x3 * ((1. + root) / 352.),
                  x4 = (-271. + 29. * root) / (315. * x3), x5 = (-11. + 11. * root) / (1260. * x3),
                  x6 = (-99. + 11. * root) / (5040. * x3), x7 = (89. - root) / (5040. * x3),
@@ -217,7 +219,7 @@ static void degree_18(const mexp *e, char *to)
 
 /* -- one matrix -- */
 
-/* The largest sum of sizes of a column's elements. */
+/* Return the 1-norm: the greatest sum of magnitudes in a column. */
 static double norm_of(const mexp *e)
 {
     double most = 0;
@@ -244,10 +246,10 @@ static double norm_of(const mexp *e)
     return most;
 }
 
-/* exp of a[1] / 2^s, squared s times; a[1] is finite. */
+/* Set `to` to exp(a[1]), computed as exp(a[1] / 2^s) squared s times; a[1] is finite. */
 static void scaled(const mexp *e, char *to, double norm, double limit)
 {
-    enum { MOST = 2000 }; /* halvings that a double's exponent allows for, twice */
+    enum { MOST = 2000 }; /* limit of s: about twice the exponents of a double */
     double s = ceil(log2(norm / limit)), by;
     int times = s > 0 ? s < MOST ? (int)s : MOST : 0;
 
@@ -299,7 +301,7 @@ static void exponential(const mexp *e, char *to)
     }
 }
 
-/* at: A, result, both by rows */
+/* Process one matrix; at[0]: A, at[1]: result, both row-major. */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
     const dp_view *v = b->user;
@@ -318,7 +320,8 @@ static void one(const mx_batch *b, char *const *at, char *scratch)
 
 /* -- the operator -- */
 
-/* made, contiguous and taken, in memory as self lies; *out owned. */
+/* Set *out, owned, to the elements of `made`, which is contiguous and is released, with the strides
+ * of self. */
 static int as_self(dp_ctx *ctx, dp_tensor *self, dp_tensor *made, dp_tensor **out)
 {
     if (dp_tensor_is_contiguous(self, DP_CONTIGUOUS)) {

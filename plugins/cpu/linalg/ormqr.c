@@ -4,8 +4,8 @@
 
 typedef struct qr {
     dp_dtype dtype;
-    int m, n, k, lwork; /* k: reflectors */
-    int lda;            /* of the reflectors */
+    int m, n, k, lwork; /* k: number of reflectors */
+    int lda;            /* leading dimension of the reflectors */
     char side, trans;
 } qr;
 
@@ -17,13 +17,14 @@ static void call_apply(const qr *q, const void *a, const void *tau, void *c, voi
                                      &q->lda, tau, c, &q->m, work, &q->lwork, &info, 1, 1);
 }
 
-/* at: C, reflectors, tau */
+/* Process one matrix; at[0]: C, at[1]: reflectors, at[2]: tau. */
 static void apply_one(const mx_batch *b, char *const *at, char *work)
 {
     call_apply(b->user, at[1], at[2], at[0], work);
 }
 
-/* Routines write to the reflectors and restore them: they are a copy. */
+/* Multiply `c` by Q.  The reflectors are copied, because LAPACK writes to them and restores
+ * them. */
 static int apply(dp_ctx *ctx, dp_tensor *c, dp_tensor *reflectors, dp_tensor *tau, qr *q)
 {
     double answer[2];
@@ -103,7 +104,7 @@ static int check_apply(dp_ctx *ctx, const dp_view *a, const dp_view *t, const dp
 
 /* aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False)
  *     -> Tensor
- * self: reflectors [..., m, n]; input2: tau [..., k]; input3: what is multiplied. */
+ * self: reflectors [..., m, n]; input2: tau [..., k]; input3: the matrix that is multiplied. */
 static int run_apply(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     dp_tensor *c = NULL, *reflectors = NULL, *tau = NULL;

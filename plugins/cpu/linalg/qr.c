@@ -6,15 +6,14 @@ static bool is(const dp_value *v, const char *text)
     return v->len == strlen(text) && memcmp(v->u.s, text, v->len) == 0;
 }
 
-/* The first `size` columns, or rows, of t; *out owned. */
+/* Set *out, owned, to a view of the first `size` columns or rows of `t`. */
 static int first(dp_ctx *ctx, dp_tensor *t, bool columns, int64_t size, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::narrow", "Tiii>T", t, (int64_t)(columns ? -1 : -2), (int64_t)0,
                      size, out);
 }
 
-/* Output 1 becomes R of x, the factored [..., m, n]; output 0, of so many columns, the whole of
- * Q. */
+/* Set output 1 to R of x, the factored [..., m, n], and, with `compute_q`, output 0 to Q. */
 static int unpack(dp_ctx *ctx, outs *o, dp_tensor *x, dp_tensor *tau, bool compute_q)
 {
     dp_tensor *part = NULL, *q = NULL, *into = NULL;

@@ -7,7 +7,7 @@
 typedef struct triangular {
     dp_dtype dtype;
     char side, uplo, trans, diag;
-    int m, n, lda; /* of B; of A */
+    int m, n, lda; /* rows and columns of B; leading dimension of A */
 } triangular;
 
 static void one(const mx_batch *b, char *const *at, char *work)
@@ -25,8 +25,8 @@ static void one(const mx_batch *b, char *const *at, char *work)
                                     &t->lda, at[0], &t->m, 1, 1, 1, 1);
 }
 
-/* x [..., m, n], by columns, which holds B, becomes A'^-1 B or B A'^-1.  a, by columns, is
- * broadcast. */
+/* Solve in place: x [..., m, n], column-major, has B and is replaced by A'^-1 B or B A'^-1.  `a`,
+ * column-major, is broadcast. */
 static int solve(dp_ctx *ctx, dp_tensor *x, dp_tensor *a, triangular *t)
 {
     mx_batch b;
@@ -64,7 +64,7 @@ static int check_old(dp_ctx *ctx, const dp_view *b, const dp_view *a)
 
 /* aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False,
  *     bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)
- * Both have the broadcast batch. */
+ * Both results have the broadcast batch dimensions. */
 static int run_old(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -126,7 +126,8 @@ static int check(dp_ctx *ctx, const dp_view *a, const dp_view *b, bool left)
     return rc == 0 ? mx_check_fits(ctx, b) : rc;
 }
 
-/* A as trsm reads it: itself where it lies by columns or, transposed, by rows. */
+/* Set *out, owned, to A as trsm reads it: A itself if it is column-major, or row-major and read as
+ * its transpose; else a copy. */
 static int read_side(dp_ctx *ctx, dp_tensor *A, triangular *t, dp_tensor **out)
 {
     if (!dp_tensor_is_contiguous(A, DP_CONTIGUOUS))
@@ -138,7 +139,7 @@ static int read_side(dp_ctx *ctx, dp_tensor *A, triangular *t, dp_tensor **out)
 
 /* aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True,
  *     bool unitriangular=False) -> Tensor
- * Of A's dtype, whatever B's is. */
+ * The result has A's dtype, whatever the dtype of B. */
 static int run_new(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     int64_t sizes[DP_DIM_MAX];

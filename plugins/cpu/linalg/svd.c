@@ -7,10 +7,10 @@
 
 typedef struct svd {
     dp_dtype dtype;
-    char job; /* A: whole U and Vh, S: as many vectors as values, N: no vectors */
+    char job; /* A: all columns of U and Vh, S: as many vectors as values, N: no vectors */
     int m, n, ldu, ldvt, lwork;
-    bool in_place;                   /* A is a copy */
-    size_t copy, work, rwork, iwork; /* where scratch has them */
+    bool in_place;                   /* A is a copy and may be overwritten */
+    size_t copy, work, rwork, iwork; /* offsets in the scratch memory */
 } svd;
 
 static void call(const svd *s, void *a, void *values, void *u, void *vt, void *work, void *rwork,
@@ -47,7 +47,7 @@ static void fill_nan(dp_dtype dtype, void *data, size_t n)
             ((float *)data)[i] = NAN;
 }
 
-/* Fill the results for a matrix with an infinity or NaN with NaN, as PyTorch does where it
+/* Fill the results with NaN for a matrix with an infinity or NaN, as PyTorch does if gesdd
  * returns. */
 static void set_nan(const svd *s, char *const *at)
 {
@@ -60,14 +60,15 @@ static void set_nan(const svd *s, char *const *at)
     fill_nan(s->dtype, at[4], (size_t)s->ldvt * (size_t)s->n);
 }
 
-/* at: A, S, info, and where there are vectors U and Vh */
+/* Process one matrix; at[0]: A, at[1]: S, at[2]: info, at[3] and at[4]: U and Vh, if vectors are
+ * computed. */
 static void one(const mx_batch *b, char *const *at, char *scratch)
 {
     const svd *s = b->user;
     bool vectors = s->job != 'N';
     size_t n = dp_size_times((size_t)s->m, (size_t)s->n);
 
-    if (!mx_finite(s->dtype, at[0], n)) { /* with an infinity gesdd may not end */
+    if (!mx_finite(s->dtype, at[0], n)) { /* with an infinity, gesdd may not end */
         if (has_nan(s->dtype, at[0], n))
             *(int *)at[2] = -4;
         else
@@ -93,7 +94,7 @@ static size_t real_work(const svd *s)
     return squares > mixed ? squares : mixed;
 }
 
-/* Scratch for one matrix. */
+/* Plan the scratch memory for one matrix. */
 static int plan(dp_ctx *ctx, svd *s, mx_batch *b)
 {
     double answer[2];
@@ -176,7 +177,7 @@ static int of_empty(dp_ctx *ctx, outs *o, bool full, bool vectors)
     return rc == 0 ? set_identity(ctx, o->t[2]) : rc;
 }
 
-/* u, s, vh: where the outputs are computed. */
+/* Compute u, s and vh, the tensors in which the outputs are computed. */
 static int decompose(dp_ctx *ctx, dp_tensor *A, dp_tensor *u, dp_tensor *s, dp_tensor *vh,
                      dp_tensor *info, svd *job)
 {

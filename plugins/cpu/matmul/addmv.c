@@ -4,7 +4,7 @@
  * out= argument, or to self. */
 #include "product.h"
 
-/* Without anything to product_multiply: beta self, as mul.out has it. */
+/* Compute beta * self like mul.out, for a product without elements to sum. */
 static int addmv_nothing(dp_ctx *ctx, product *p, dp_tensor **out)
 {
     bool made = *out == NULL;

@@ -9,12 +9,12 @@
 #include "openblas.h"
 #include <limits.h>
 
-/* Below so many multiplications a tile (gemm.c) is used, as PyTorch uses a loop: at 512, 8x8x8,
- * both took about 0.15 us. */
+/* number of multiplications below which a tile (gemm.c) is used, as PyTorch uses a loop; at 8x8x8 =
+ * 512, tile and BLAS both took about 0.15 us */
 enum { FEW = 400 };
 
-/* Are the elements of a row next to each other, and the rows apart?  Of columns the same, with
- * sizes and strides exchanged. */
+/* Test whether the elements of a row are contiguous, and the rows do not overlap.  A caller that
+ * exchanges sizes and strides tests the columns. */
 static bool by_rows(int64_t rows, int64_t cols, int64_t row, int64_t col)
 {
     return (col == 1 || cols <= 1) && (row >= (cols > 1 ? cols : 1)) && row <= INT_MAX &&
@@ -44,7 +44,7 @@ static CBLAS_TRANSPOSE layout(int64_t rows, int64_t cols, int64_t row, int64_t c
     return row_major ? CblasNoTrans : CblasTrans;
 }
 
-/* One column. */
+/* Compute a product whose B is one column. */
 static void multiply_vector(const gemm *g)
 {
     int lda, m = (int)g->m, k = (int)g->k, x = (int)g->b_row, y = (int)g->c_row;
@@ -53,7 +53,8 @@ static void multiply_vector(const gemm *g)
     const double by[2] = {g->alpha.re, g->alpha.im}, old[2] = {g->beta.re, g->beta.im};
     const float by_f[2] = {(float)by[0], (float)by[1]}, old_f[2] = {(float)old[0], (float)old[1]};
 
-    int lines = rows ? m : k, each = rows ? k : m; /* of A as it lies */
+    /* lines of A and elements of a line, in the order of memory */
+    int lines = rows ? m : k, each = rows ? k : m;
 
     if (g->dtype == DP_FLOAT32)
         blas.sgemv(CblasRowMajor, ta, lines, each, by_f[0], g->a, lda, g->b, x, old_f[0], g->c, y);
@@ -84,7 +85,7 @@ static void multiply_matrix(const gemm *g)
         blas.zgemm(CblasRowMajor, ta, tb, m, n, k, by, g->a, lda, g->b, ldb, old, g->c, ldc);
 }
 
-/* One panel, on this thread. */
+/* Compute one panel on the calling thread. */
 static void multiply(const gemm *g)
 {
     blas_enter();
@@ -100,13 +101,14 @@ static int64_t pieces(int64_t n, int64_t each)
     return (n + each - 1) / each;
 }
 
-/* A panel in equal steps of k that take some 0.2 s at most: a call of BLAS cannot be stopped.
- * Where a panel is narrow, BLAS takes as long as for MARGIN more rows and columns. */
+/* Compute a panel in steps of k that take at most some 0.2 s, because a call of BLAS cannot be
+ * stopped.  For a narrow panel, BLAS takes as long as for MARGIN more rows and columns. */
 static void multiply_steps(const gemm *g, int64_t bytes)
 {
     enum { MARGIN = 16 };
     const double most =
-        0x1p34 / (double)bytes * (dp_dtype_is_complex(g->dtype) ? 0.5 : 1); /* multiplications */
+        /* number of multiplications of one step */
+        0x1p34 / (double)bytes * (dp_dtype_is_complex(g->dtype) ? 0.5 : 1);
     const gemm_number one = {1, 0, 1};
     double all = (double)(g->m + MARGIN) * (double)(g->n + MARGIN) * (double)g->k;
     int64_t steps = g->n == 1 ? 1 : (int64_t)(all / most) + 1, step = pieces(g->k, steps);
@@ -121,10 +123,10 @@ static void multiply_steps(const gemm *g, int64_t bytes)
     }
 }
 
-/* A product in panels of C. */
+/* a product whose C is cut into panels */
 typedef struct panels {
     const gemm *g;
-    int64_t rows, cols; /* of a panel */
+    int64_t rows, cols; /* rows and columns of a panel */
 } panels;
 
 static void run_panels(int64_t begin, int64_t end, void *user)
@@ -144,22 +146,24 @@ static void run_panels(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* The least part of n in `cuts` equal ones, as a multiple of `align`. */
+/* Return the size of the parts if `n` is cut into `cuts` nearly equal parts, rounded up to a
+ * multiple of `align`. */
 static int64_t part(int64_t n, int64_t cuts, int64_t align)
 {
     return pieces(pieces(n, cuts), align) * align;
 }
 
-/* Panels of a matrix.  BLAS packs its share of A and B again for each: with float32 that adds about
- * 30 / rows + 30 / cols of the time of the whole.  So the longer side is halved, to panels that are
- * nearly square: until there are ENOUGH, or while a side is LONG. */
+/* Choose the panels of a matrix.  BLAS packs the panel's share of A and B again for each panel,
+ * which for float32 adds about 30 / rows + 30 / cols of the whole time.  The longer side is
+ * therefore halved, so that panels are nearly square, until there are ENOUGH panels and no side is
+ * LONG. */
 static void choose_panels(panels *p)
 {
     enum {
         ENOUGH = 4,
         LONG = 1024,
-        LEAST = 1 << 20,     /* multiplications of one of two panels, */
-        LEAST_FEW = 1 << 24, /* and of one of more */
+        LEAST = 1 << 20,     /* least number of multiplications of each of two panels */
+        LEAST_FEW = 1 << 24, /* least number of multiplications of each of more than two panels */
         ALIGN = 16
     };
     const gemm *g = p->g;
@@ -178,18 +182,19 @@ static void choose_panels(panels *p)
     p->cols = part(g->n, across, ALIGN);
 }
 
-/* Rows of a matrix times a vector: an even number of panels, so that two threads have equal
- * shares. */
+/* Return the rows of a panel of a matrix times a vector.  The number of panels is even, so that two
+ * threads have equal shares. */
 static int64_t vector_rows(const gemm *g)
 {
     enum {
-        LEAST = 1 << 20, /* a panel has at least so many multiplications, each of GEMM_WAITS */
+        /* least number of multiplications of a panel, each counted GEMM_WAITS times */
+        LEAST = 1 << 20,
         ALIGN = 16,
-        MANY = 16, /* panels: then the alignment is three times as large */
+        MANY = 16, /* number of panels from which on the alignment is three times as large */
         NARROWEST = 96,
         WIDEST = 192,
         PANELS = 8,
-        LONG = 2048, /* where rows of A are added: a panel reads its part of each */
+        LONG = 2048, /* greatest number of rows of a panel if the columns of A are contiguous */
         HALVES = 2
     };
     bool adds = !by_rows(g->m, g->k, g->a_row, g->a_col);

@@ -5,11 +5,13 @@
  * out= argument, or to self. */
 #include "product.h"
 
-enum { SMALL = 400 }; /* multiplications below which PyTorch names another kernel in its errors */
+/* number of multiplications below which PyTorch's errors name another kernel */
+enum { SMALL = 400 };
 
 /* aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1)
  *     -> Tensor
- * batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [b, n, p].  NULL: as bmm. */
+ * batch1 [b, n, m], batch2 [b, m, p]; self broadcasts to [b, n, p].  If self is NULL, this is
+ * bmm. */
 static int baddbmm(dp_ctx *ctx, dp_tensor *self, dp_tensor *batch1, dp_tensor *batch2,
                    dp_value beta, dp_value alpha, dp_tensor **out)
 {
@@ -61,10 +63,11 @@ static int check_addbmm(dp_ctx *ctx, const dp_view *a, const dp_view *b)
     return 0;
 }
 
-/* The products of a batch, one added to the next; out has the result's shape. */
+/* Add the products of all `n` matrices of a batch to `out`, which has the result's shape. */
 static int add_batch(dp_ctx *ctx, product *p, int64_t n, dp_tensor *out)
 {
-    enum { CHECKED = 64 }; /* products between two looks whether the request is still wanted */
+    /* number of products between two checks whether the request is cancelled */
+    enum { CHECKED = 64 };
     int64_t at_a = dp_tensor_offset(p->a), at_b = dp_tensor_offset(p->b);
     DP_VIEW(a, p->a);
     DP_VIEW(b, p->b);
@@ -90,7 +93,8 @@ static int add_batch(dp_ctx *ctx, product *p, int64_t n, dp_tensor *out)
     return rc;
 }
 
-/* t, or a copy in which sums are not rounded between products. */
+/* Set *out, owned, to `t`, or to a float32 copy if t is bfloat16, so that sums are not rounded
+ * between products. */
 static int widened(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
 {
     DP_VIEW(v, t);
@@ -103,7 +107,7 @@ static int widened(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
     return rc == 0 ? dp_copy(ctx, *out, t) : rc;
 }
 
-/* sum, of the class, = beta self + alpha times the products. */
+/* Set `sum`, in the dtype of the sums, to beta self + alpha times the sum of the products. */
 static int sum_batch(dp_ctx *ctx, product *p, dp_tensor *sum)
 {
     dp_tensor *a = NULL, *b = NULL;

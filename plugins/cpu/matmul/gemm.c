@@ -6,13 +6,17 @@
 #include <string.h>
 
 enum {
-    CHUNK = 4096,         /* rows of A, columns of B that are packed at once */
-    BLOCK_ROWS = 240,     /* of A, whose panels stay in a core's cache while those of B pass */
-    BLOCK_COLS = 512,     /* of B: what is one piece of work beside BLOCK_ROWS */
-    PANELS_A_PIECE = 8,   /* panels that are packed by one thread at a time, */
-    PACK_STEPS = 64,      /* so many steps at a time, an even number: what is written is near */
-    WORTHWHILE = 1 << 18, /* multiplications for which a second thread is woken */
-    SLOTS = 32            /* products of a batch at the same time */
+    /* greatest number of rows of A, or columns of B, that are packed at a time */
+    CHUNK = 4096,
+    /* rows of A in a block; their panels stay in a core's cache while the panels of B are read */
+    BLOCK_ROWS = 240,
+    BLOCK_COLS = 512,   /* columns of B in a block; a block of C is one item of work */
+    PANELS_A_PIECE = 8, /* number of panels that a thread packs at a time */
+    /* number of steps of a panel that are packed at a time; even, and small enough for the cache */
+    PACK_STEPS = 64,
+    WORTHWHILE = 1 << 18, /* number of multiplications that take longer than waking a thread */
+    /* greatest number of products of a batch that are computed at the same time */
+    SLOTS = 32
 };
 
 gemm_number gemm_scalar(dp_value v)
@@ -44,7 +48,8 @@ static int64_t pieces(int64_t n, int64_t each)
     return (n + each - 1) / each;
 }
 
-/* How matrices of a dtype are multiplied; vectors are by its own row of the table. */
+/* Return the row for products of matrices of dtype `d`; products with a vector use the row at index
+ * `d`. */
 static const gemm_dtype *for_tiles(dp_dtype d)
 {
     const gemm_dtype *all = CPU_CHOSEN(gemm_dtypes);
@@ -55,22 +60,23 @@ static const gemm_dtype *for_tiles(dp_dtype d)
     return &all[d];
 }
 
-/* Bytes of one line of a panel of `depth` steps. */
+/* Return the bytes of one line of a panel of `depth` steps. */
 static int64_t line_bytes(const gemm_class *class, int64_t depth)
 {
     return pieces(depth, class->step) * class->step * class->bytes;
 }
 
-/* One chunk of a product: its panels, and the C that its tiles are added to. */
+/* One chunk of a product: its panels, and the C to which its tiles are added. */
 typedef struct chunk {
     gemm g;
     const gemm_class *class;
     const gemm_dtype *dtype;
-    char *a, *b; /* panels */
-    char *c;     /* of the class, columns side by side */
+    char *a, *b; /* panels of A and of B */
+    char *c;     /* C in the class, with contiguous rows */
     int64_t c_row;
     gemm_number alpha, beta;
-    int64_t row, rows, col, cols, at, depth; /* what of A, of B, and of k */
+    /* first row and rows of A; first column and columns of B; first k and number of k */
+    int64_t row, rows, col, cols, at, depth;
     int64_t block_rows, block_cols;
     bool packs_b;
 } chunk;
@@ -120,7 +126,7 @@ static void multiply_blocks(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* ctx NULL: all on this thread. */
+/* Run fn over [0, n) on several threads; `ctx` NULL: on the calling thread. */
 static int each(dp_ctx *ctx, int64_t n, int64_t grain, dp_range_fn fn, void *user)
 {
     if (ctx != NULL && n > grain)
@@ -129,7 +135,8 @@ static int each(dp_ctx *ctx, int64_t n, int64_t grain, dp_range_fn fn, void *use
     return 0;
 }
 
-/* Smaller blocks where there would be too few of them for several threads. */
+/* Choose the sizes of blocks; they are smaller if there would be too few blocks for several
+ * threads. */
 static void choose_blocks(chunk *w)
 {
     enum { ENOUGH = 8 };
@@ -159,15 +166,14 @@ static int run_chunk(dp_ctx *ctx, chunk *w)
     return rc;
 }
 
-/* Bytes of the panels of A and B, and, where C is of another dtype or has no dense rows, of
- * sums. */
+/* Return the bytes of the panels of A or, with `of_b`, of B. */
 static int64_t panel_bytes(const gemm *g, const gemm_class *class, bool of_b)
 {
     int64_t width = of_b ? class->cols : class->rows, lines = least(of_b ? g->n : g->m, CHUNK);
     return pieces(lines, width) * width * line_bytes(class, least(g->k, GEMM_DEPTH));
 }
 
-/* Is C of the class, with dense rows? */
+/* Test whether sums can be added up in C: its dtype is the class, and its rows are contiguous. */
 static bool in_place(const gemm *g)
 {
     return CPU_CHOSEN(gemm_dtypes)[g->dtype].bytes >= 4 && g->c_col == 1;
@@ -187,7 +193,8 @@ static gemm transposed(const gemm *g)
     return t;
 }
 
-/* Is it a matrix times a vector?  A product with one row is one, transposed. */
+/* Test whether the product is a matrix times a vector; a product with one row is one after
+ * transposition. */
 static bool is_vector(const gemm *g)
 {
     return g->n == 1 || g->m == 1;
@@ -232,7 +239,7 @@ static void finish_rows(int64_t begin, int64_t end, void *user)
     w->dtype->finish(&w->g, w->c, begin, end);
 }
 
-/* All chunks of a product that is not empty; room as gemm_scratch() says. */
+/* Run all chunks of a product that is not empty, in the scratch memory of gemm_scratch(). */
 static int run_chunks(dp_ctx *ctx, chunk *w)
 {
     const gemm *g = &w->g;
@@ -299,7 +306,7 @@ static int run_vector(dp_ctx *ctx, const gemm *g, void *room)
     return each(ctx, v.g.m, WORTHWHILE / 8 / (v.g.k + 1) + 1, vector_rows, &v);
 }
 
-/* beta C. */
+/* Set C to beta C. */
 static void scale(const gemm *g)
 {
     const gemm_dtype *d = &CPU_CHOSEN(gemm_dtypes)[g->dtype];
@@ -313,7 +320,7 @@ static void scale(const gemm *g)
     }
 }
 
-/* Does OpenBLAS compute it?  *t: the product as it is given to OpenBLAS. */
+/* Test whether OpenBLAS will compute the product; *t is the product as OpenBLAS gets it. */
 static bool by_blas(const gemm *g, gemm *t)
 {
     *t = is_vector(g) ? as_vector(g) : transposed(g);
@@ -346,8 +353,8 @@ int gemm_run(dp_ctx *ctx, const gemm *g, void *scratch)
     return is_vector(g) ? run_vector(ctx, g, scratch) : run_matrix(ctx, g, scratch);
 }
 
-/* -- batches: several products at the same time where there are enough of them, else each split
- * -- */
+/* -- batches: many products are computed in parallel; few products are each split for several
+ * threads -- */
 
 typedef struct batch {
     gemm g;

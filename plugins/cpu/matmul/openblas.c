@@ -30,12 +30,13 @@
 
 enum {
     MIB = 1 << 20,
-    LIBRARY_BYTES = 64 * MIB, /* of its file, of libgfortran and libquadmath */
-    BUFFER_BYTES = 132 * MIB, /* of one buffer, with its alignment */
-    BUFFERS_MAX = 48          /* the least that a build of OpenBLAS can manage is 50 */
+    LIBRARY_BYTES = 64 * MIB, /* bytes of the library file, and of libgfortran and libquadmath */
+    BUFFER_BYTES = 132 * MIB, /* bytes of one buffer, with its alignment */
+    /* greatest number of buffers; the smallest builds of OpenBLAS can manage 50 */
+    BUFFERS_MAX = 48
 };
 
-/* -- its functions -- */
+/* -- functions of OpenBLAS -- */
 
 struct blas_functions blas;
 
@@ -74,10 +75,10 @@ static const struct {
 #undef LAPACK2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static void *library;      /* dlopen's; under the lock */
-static atomic_bool opened; /* `library` has all symbols, and there is a buffer */
+static void *library;      /* handle of dlopen(); protected by the lock */
+static atomic_bool opened; /* true after `library` has all symbols, and there is a buffer */
 
-/* 0, or DP_ERUNTIME. */
+/* Look up all symbols.  Return 0, or DP_ERUNTIME: a symbol is missing. */
 static int find_symbols(dp_ctx *ctx)
 {
     for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++)
@@ -89,8 +90,8 @@ static int find_symbols(dp_ctx *ctx)
 
 /* -- opening -- */
 
-/* The environment while OpenBLAS is opened: two settings, then the variables of the process.
- * getenv() takes the first of a name.  NULL before that. */
+/* The environment while OpenBLAS is loaded: two settings, then the variables of the process.
+ * getenv() returns the first variable of a name.  NULL before OpenBLAS is loaded. */
 static char **settings;
 
 static int settings_make(dp_ctx *ctx)
@@ -111,8 +112,8 @@ static int settings_make(dp_ctx *ctx)
     return 0;
 }
 
-/* dlopen() with a core type, "OPENBLAS_CORETYPE=..."; NULL: what the process has, or OpenBLAS
- * chooses. */
+/* Load OpenBLAS with a core type, "OPENBLAS_CORETYPE=..."; NULL: the process's environment or
+ * OpenBLAS chooses it. */
 static void *open_as(char *core)
 {
     char **before = environ, **with = settings;
@@ -120,15 +121,17 @@ static void *open_as(char *core)
     settings[1] = core != NULL ? core : settings[0];
     __atomic_store_n(&environ, with, __ATOMIC_RELEASE);
     void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    /* a setenv() meanwhile has made another array: that one stays */
+    /* if a setenv() on another thread has replaced `environ`, its array stays */
     __atomic_compare_exchange_n(&environ, &with, before, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     return handle;
 }
 
-/* Open it with this core type in place of what is open; NULL: the one that it chooses. */
+/* Close OpenBLAS if it is open, and open it with core type `core`; NULL: with the type that it
+ * chooses. */
 static int reopen(dp_ctx *ctx, const char *core)
 {
-    static char setting[64]; /* outlives the time for which `environ` points to it */
+    /* static, because `environ` may point to it after this function has returned */
+    static char setting[64];
 
     if (library != NULL)
         dlclose(library);
@@ -140,7 +143,7 @@ static int reopen(dp_ctx *ctx, const char *core)
     return find_symbols(ctx);
 }
 
-/* Replace a core type that does not fit the machine. */
+/* Replace core type `own` if the processor has instructions that it does not use. */
 static int choose_core(dp_ctx *ctx, const char *own)
 {
     const blas_cpu cpu = blas_this_cpu();
@@ -155,11 +158,12 @@ static int choose_core(dp_ctx *ctx, const char *own)
     return rc == 0 && strcasecmp(get_corename(), own) != 0 ? reopen(ctx, NULL) : rc;
 }
 
-/* Say which kernels are used, and who chose them. */
+/* Report which kernels are used, and whether OpenBLAS, this plugin or another library has chosen
+ * them. */
 static void note(dp_ctx *ctx, const char *own, bool shared)
 {
     const char *core = get_corename(), *config = get_config();
-    size_t version = strcspn(config, " "); /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+    size_t version = strcspn(config, " "); /* the string is "OpenBLAS 0.3.21 NO_LAPACKE ..." */
 
     version += config[version] != '\0' ? 1 + strcspn(config + version + 1, " ") : 0;
     if (strcasecmp(core, own) != 0)
@@ -172,7 +176,7 @@ static void note(dp_ctx *ctx, const char *own, bool shared)
                                             : "");
 }
 
-/* The library with its symbols; under the lock. */
+/* Load the library, and look up its symbols; the caller has the lock. */
 static int open_library(dp_ctx *ctx)
 {
     char own[32];
@@ -193,7 +197,7 @@ static int open_library(dp_ctx *ctx)
         library = NULL;
         return rc;
     }
-    set_num_threads(1); /* where the process had it before */
+    set_num_threads(1); /* the process may have loaded OpenBLAS before, with more threads */
     note(ctx, own, shared);
     return 0;
 }
@@ -201,7 +205,7 @@ static int open_library(dp_ctx *ctx)
 /* -- buffers -- */
 
 static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
-static void *buffers[BUFFERS_MAX]; /* that OpenBLAS has mapped; under the lock */
+static void *buffers[BUFFERS_MAX]; /* buffers that OpenBLAS has mapped; protected by the lock */
 static atomic_int n_buffers, inside, waiting;
 
 static bool is_possible(size_t bytes)
@@ -213,7 +217,7 @@ static bool is_possible(size_t bytes)
     return p != MAP_FAILED;
 }
 
-/* Take a buffer that is free. */
+/* Take a free buffer.  False: no buffer is free. */
 static bool take(void)
 {
     int n = atomic_load(&inside);
@@ -232,8 +236,9 @@ static bool is_known(const void *buffer, int n)
     return false;
 }
 
-/* Have OpenBLAS map one more buffer; under the lock.  False: there is no memory for it.  True, but
- * n_buffers as it was: another thread left meanwhile, and its buffer is free. */
+/* Let OpenBLAS map one more buffer; the caller has the lock.  False: there is no memory for it.  If
+ * the function returns true, but n_buffers has not changed, OpenBLAS returned a buffer that another
+ * thread has just left. */
 static bool add_buffer(void)
 {
     int n = atomic_load(&n_buffers);
@@ -272,7 +277,7 @@ void blas_leave(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* -- the plugin's life -- */
+/* -- loading and unloading -- */
 
 static int start(dp_ctx *ctx)
 {
@@ -313,5 +318,6 @@ void blas_close(void)
     library = NULL;
     settings = NULL;
     atomic_store(&n_buffers, 0);
-    atomic_store(&opened, false); /* a plugin whose unload fails goes on */
+    /* if unloading fails, the plugin continues to run, and opens OpenBLAS again */
+    atomic_store(&opened, false);
 }

@@ -11,7 +11,6 @@ bool product_is_nonzero(dp_value v)
 
 /* -- outputs -- */
 
-/* Fails unless t can be expanded to sizes [n]; the messages are at::expand's. */
 int product_check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *sizes)
 {
     char have[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
@@ -37,7 +36,6 @@ int product_check_expand(dp_ctx *ctx, const dp_tensor *t, int n, const int64_t *
     return 0;
 }
 
-/* at::assert_no_internal_overlap */
 int product_check_overlap(dp_ctx *ctx, const dp_tensor *t)
 {
     if (dp_internal_overlap(t) != 1)
@@ -62,13 +60,12 @@ static int64_t batch_step(const dp_view *v, int first)
     return first == 0 ? 0 : v->strides[0] * (int64_t)dp_dtype_size(v->dtype);
 }
 
-/* c, which has memory and the result's shape, = beta c + alpha a b. */
 int product_multiply(dp_ctx *ctx, const product *p, dp_tensor *c)
 {
     DP_VIEW(a, p->a);
     DP_VIEW(b, p->b);
     DP_VIEW(y, c);
-    int first = p->ndim > 2; /* dimension of the rows */
+    int first = p->ndim > 2; /* index of the dimension of the rows */
     gemm g = {.dtype = a.dtype,
               .m = p->sizes[first],
               .n = p->ndim > 1 ? p->sizes[first + 1] : 1,
@@ -89,7 +86,6 @@ int product_multiply(dp_ctx *ctx, const product *p, dp_tensor *c)
                                batch_step(&b, first), batch_step(&y, first));
 }
 
-/* Sums of nothing: c = beta c, of any dtype, bool and float16 too. */
 int product_scale(dp_ctx *ctx, const product *p, dp_tensor *c)
 {
     if (p->self == NULL)
@@ -97,7 +93,7 @@ int product_scale(dp_ctx *ctx, const product *p, dp_tensor *c)
     return dp_invoke(ctx, "aten::mul_.Scalar", "Ts>", c, p->beta);
 }
 
-/* Where the output shares memory with a factor, the product is made aside. */
+/* Compute the product into a temporary tensor, because the output shares memory with a factor. */
 static int multiply_aside(dp_ctx *ctx, const product *p, dp_tensor *c)
 {
     dp_tensor *aside = NULL;
@@ -113,7 +109,6 @@ static int multiply_aside(dp_ctx *ctx, const product *p, dp_tensor *c)
     return rc;
 }
 
-/* The caller has checked shapes and dtypes of a and b. */
 int product_run(dp_ctx *ctx, product *p, dp_tensor **out)
 {
     bool made = *out == NULL;

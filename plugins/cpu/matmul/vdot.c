@@ -46,7 +46,7 @@ static int dot(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_tensor **out)
 }
 
 /* aten::vdot(Tensor self, Tensor other) -> Tensor
- * The first one's conjugate is taken. */
+ * self is conjugated. */
 static int vdot(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     dp_tensor *conjugate = NULL;

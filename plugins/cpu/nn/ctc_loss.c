@@ -14,24 +14,26 @@
 #include <string.h>
 
 enum {
-    ROOM = 4,  /* arrays of a step */
-    STEPS = 32 /* of a state, see poll.h */
+    ROOM = 4,  /* number of arrays of [states] in the scratch memory of a step */
+    STEPS = 32 /* cost of a state for poll_stops() (poll.h) */
 };
 
 typedef struct ctc {
     dp_tensor *log_probs, *targets;
     const int64_t *input_lengths, *target_lengths; /* [batch] */
     int64_t blank;
-    int64_t time, batch, labels, states; /* states: of the longest target */
-    const int64_t *target;               /* of the batch's element b from offset[b] on */
+    /* sizes; `states` is the number of states of the longest target */
+    int64_t time, batch, labels, states;
+    /* target of element b of the batch, from index offset[b] on */
+    const int64_t *target;
     int64_t *offset;
     const double *x; /* [time, batch, labels] */
     double *alpha;   /* [batch, time, states] */
-    double *room;    /* [batch, states + 1, ROOM]: for a step of each */
+    double *room;    /* scratch memory [batch, ROOM * (states + 1)] for the arrays of a step */
     double *loss;    /* [batch] */
-    /* backward */
+    /* for the gradient */
     const double *grad;
-    double *beta, *slope; /* [batch, states] and as x */
+    double *beta, *slope; /* [batch, states]; [time, batch, labels] */
     bool zero_infinity;
 } ctc;
 
@@ -79,7 +81,7 @@ static int check_length(dp_ctx *ctx, const char *what, int64_t length, int64_t m
     return 0;
 }
 
-/* Lengths, where each target lies, and the number of states. */
+/* Check the lengths, set the offset of each target, and set c->states. */
 static int check_lengths(dp_ctx *ctx, ctc *c)
 {
     DP_VIEW(t, c->targets);
@@ -133,9 +135,9 @@ static void prepare(pack *p, ctc *c, size_t n_inputs, size_t n_targets)
         p->rc = check_targets(p->ctx, c);
 }
 
-/* -- both directions -- */
+/* -- forward and backward pass -- */
 
-/* log(exp(a) + exp(b)) */
+/* Return log(exp(a) + exp(b)). */
 static double add_logs(double a, double b)
 {
     double top = a > b ? a : b, low = a > b ? b : a;
@@ -147,13 +149,18 @@ static int64_t label_of(const ctc *c, int64_t b, int64_t s)
     return s % 2 == 0 ? c->blank : c->target[c->offset[b] + s / 2];
 }
 
-/* One time step of one element of the batch.  Each array has [states], except `last`. */
+/* The arrays for one time step of one element of the batch; each has [states] numbers, except
+ * `last`. */
 typedef struct step {
     double
-        *last; /* [states + 4]: the other time's states between two that cannot be on each side */
-    double *x; /* log_probs of the states at this time */
-    int64_t *label, *skips; /* skips: the state also comes from that behind its neighbour */
-    int64_t states, side;   /* side: -1 or 1, where a state's neighbour is */
+        /* [states + 4]: the states of the previous time, with two impossible states (-infinity)
+         * before and after them */
+        *last;
+    double *x; /* log_probs of the labels of the states at this time */
+    /* label of each state; skips: whether the state can also be reached from the state two before
+     * it */
+    int64_t *label, *skips;
+    int64_t states, side; /* number of states; direction of the previous state, -1 or 1 */
 } step;
 
 static step step_of(const ctc *c, int64_t b, int64_t side)
@@ -183,7 +190,8 @@ static void load_x(const ctc *c, int64_t t, int64_t b, const step *s)
         s->x[i] = x[s->label[i]];
 }
 
-/* out [states]: what comes to each state at this time from those at the `last` one; x is loaded. */
+/* Set out [states] to the logarithms of the sums over all paths to each state, from the sums `last`
+ * of the previous time.  s->x is loaded. */
 static void take_step(const step *s, const double *last, double *out)
 {
     const double *own = s->last + 2;
@@ -221,7 +229,7 @@ static void forward_one(int64_t begin, int64_t end, void *user)
             else
                 dp_copy_n(row, s.x, (size_t)(s.states < 2 ? s.states : 2), sizeof(double));
         }
-        if (time == 0) { /* of no time at all there is no memory either */
+        if (time == 0) { /* without time steps, there is no row of alpha */
             c->loss[b] = s.states == 1 ? 0 : INFINITY;
             continue;
         }
@@ -230,7 +238,8 @@ static void forward_one(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* slope [labels] of time t: sums of alpha * beta by label, as logarithms, become the slope. */
+/* Finish slope [labels] of time `t`: replace the logarithms of the sums of alpha * beta by label by
+ * the gradient. */
 static void finish_slope(const ctc *c, int64_t t, int64_t b)
 {
     double *slope = c->slope + (t * c->batch + b) * c->labels;
@@ -277,11 +286,11 @@ static int run(dp_ctx *ctx, ctc *c, dp_range_fn fn)
     return dp_parallel_for(ctx, 0, c->batch, dense_grain(each), fn, c);
 }
 
-/* -- forms -- */
+/* -- variants -- */
 
 /* aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths,
  *     int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)
- * The second is log alpha [batch, time, states]. */
+ * The second result is log alpha [batch, time, states]. */
 static int ctc_loss(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, const int64_t *inputs,
                     size_t n_inputs, const int64_t *lengths, size_t n_lengths, int64_t blank,
                     bool zero_infinity, dp_tensor **loss, dp_tensor **alpha)
@@ -310,7 +319,7 @@ static int ctc_loss(dp_ctx *ctx, dp_tensor *log_probs, dp_tensor *targets, const
     return pack_end(&p);
 }
 
-/* Check the tensors that the forward call returned. */
+/* Check the tensors that were returned by the forward call. */
 static int check_made(dp_ctx *ctx, const ctc *c, dp_tensor *const given[3])
 {
     static const char *const names[] = {"grad", "neg_log_likelihood", "log_alpha"};

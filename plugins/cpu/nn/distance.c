@@ -9,7 +9,7 @@
 #include "core/pack.h"
 #include <string.h>
 
-enum { NORM_STEPS = 16, SLOPE_STEPS = 4 /* of an element, see poll.h */ };
+enum { NORM_STEPS = 16, SLOPE_STEPS = 4 /* cost of an element for poll_stops() (poll.h) */ };
 
 /* Return the norm of `n` differences, for an order that distance.h has no loop for. */
 static double norm_of(const double *a, const double *b, int64_t n, double p)
@@ -22,7 +22,8 @@ static double norm_of(const double *a, const double *b, int64_t n, double p)
     return pow(sum, 1 / p);
 }
 
-/* out += the slope of the norm in a, times grad.  single: dist is of float32. */
+/* Add the derivative of the norm by `a`, times `grad`, to `out`.  `single`: dist was rounded to
+ * float32. */
 static void add_slope(const double *a, const double *b, int64_t n, double p, bool single,
                       double dist, double grad, double *out)
 {
@@ -44,14 +45,14 @@ static void add_slope(const double *a, const double *b, int64_t n, double p, boo
 }
 
 typedef struct distances {
-    const double *x, *y, *dist, *grad; /* x, y and out may be of float32: run_norm() */
+    const double *x, *y, *dist, *grad; /* x, y and out may be float32 (run_norm()) */
     double *out;
-    int64_t rows, others, columns; /* of a matrix x, of one y, of both */
+    int64_t rows, others, columns; /* rows of a matrix x; rows of a matrix y; columns of both */
     double p;
     bool single;
 } distances;
 
-/* -- pdist: of rows i < j, in the order of i and then j -- */
+/* -- pdist: distances of rows i < j, ordered by i and then by j -- */
 
 static int64_t place_of(const distances *d, int64_t i, int64_t j)
 {
@@ -81,7 +82,7 @@ static void pdist_slopes(int64_t begin, int64_t end, void *user)
         }
 }
 
-/* -- cdist: rows of all matrices x one behind the other -- */
+/* -- cdist: the rows of all matrices x, one matrix after the other -- */
 
 static void cdist_rows(int64_t begin, int64_t end, void *user)
 {
@@ -110,7 +111,7 @@ static int run(dp_ctx *ctx, distances *d, int64_t n, dp_range_fn fn)
     return dp_parallel_for(ctx, 0, n, dense_grain((double)d->others * (double)d->columns), fn, d);
 }
 
-/* Distances of n rows, of `form`, in the type that operands of the norm p are packed as. */
+/* Compute `n` rows of distances of kind `form`, in the type of the packed operands. */
 static int run_norm(dp_ctx *ctx, distances *d, dp_dtype type, int form, int64_t n)
 {
     const ds_job job = {d->x, d->y, d->out, d->rows, d->others, d->columns};
@@ -136,7 +137,8 @@ static dp_dtype type_of(double p, dp_dtype dtype)
 
 static const unsigned pairs_types = DP_DTYPE_BITS(DP_DTYPES_FLOATING);
 
-/* Number of pairs of n rows; DP_ERESOURCE: more than there can be elements. */
+/* Set *out to the number of pairs of `n` rows.  DP_ERESOURCE: it is greater than the number of
+ * elements that a tensor can have. */
 static int count_pairs(dp_ctx *ctx, int64_t n, int64_t *out)
 {
     __int128 pairs = n <= 1 ? 0 : (__int128)n * (n - 1) / 2;
@@ -228,11 +230,11 @@ static int pdist_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, double 
 
 typedef struct batches {
     int ndim;
-    int64_t sizes[DP_DIM_MAX]; /* of the result */
+    int64_t sizes[DP_DIM_MAX]; /* sizes of the result */
     int64_t rows, others, columns, n;
 } batches;
 
-/* x and y, whose leading dimensions broadcast. */
+/* Check x and y, whose leading dimensions must broadcast. */
 static int check_cdist(dp_ctx *ctx, const dp_view *x, const dp_view *y, batches *b)
 {
     if (x->ndim < 2 || y->ndim < 2)
@@ -263,7 +265,7 @@ static int check_cdist(dp_ctx *ctx, const dp_view *x, const dp_view *y, batches 
     return 0;
 }
 
-/* t, of `rows` a matrix, with all leading dimensions.  *out owned. */
+/* Set *out, owned, to `t`, whose matrices have `rows` rows, expanded to all leading dimensions. */
 static int widen(dp_ctx *ctx, dp_tensor *t, const batches *b, int64_t rows, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -276,7 +278,7 @@ static int widen(dp_ctx *ctx, dp_tensor *t, const batches *b, int64_t rows, dp_t
 
 static bool by_product(const batches *b, double p, int64_t mode)
 {
-    enum { WIDE = 25 }; /* rows from which on a product is faster */
+    enum { WIDE = 25 }; /* number of rows from which on a matrix product is faster */
     return p == 2 && (mode == 1 || (mode == 0 && (b->rows > WIDE || b->others > WIDE)));
 }
 
@@ -289,7 +291,7 @@ static int check_mode(dp_ctx *ctx, double p, int64_t mode)
     return 0;
 }
 
-/* wide: x1 and x2 expanded */
+/* Compute cdist of x1 and x2, which are expanded, in `wide`. */
 static int cdist_of(dp_ctx *ctx, dp_tensor *const wide[2], const batches *b, double p,
                     dp_dtype dtype, dp_tensor **out)
 {

@@ -14,7 +14,7 @@ static int check_indices(dp_ctx *ctx, dp_tensor *indices, const char *function)
 
 /* -- backward -- */
 
-/* Each row of out, a sum, divided by how often the index names it. */
+/* Divide each row of `out`, a sum, by the number of times that the index has the row. */
 static int scale_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *index)
 {
     DP_VIEW(y, out);
@@ -49,7 +49,7 @@ static int zero_row(dp_ctx *ctx, dp_tensor *out, int64_t row)
     return rc;
 }
 
-/* *t: its rows at places, owned, in place of what it was. */
+/* Replace *t, owned, by its rows at `places`. */
 static int keep(dp_ctx *ctx, dp_tensor **t, dp_tensor *places)
 {
     dp_tensor *was = *t;
@@ -62,8 +62,8 @@ static int keep(dp_ctx *ctx, dp_tensor **t, dp_tensor *places)
     return rc;
 }
 
-/* Remove from *index [n] the indices that do not name one of `most` rows, and the same elements
- * from *rows. */
+/* Remove from *index [n] the indices that are not in [0, most), and the corresponding elements from
+ * *rows. */
 static int keep_rows(dp_ctx *ctx, int64_t most, dp_tensor **index, dp_tensor **rows)
 {
     int64_t n = 0;
@@ -92,7 +92,7 @@ static int keep_rows(dp_ctx *ctx, int64_t most, dp_tensor **index, dp_tensor **r
     return rc;
 }
 
-/* out, zeros, gets the rows of the gradient. */
+/* Add the rows of the gradient to `out`, whose elements are 0. */
 static int add_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *grad, dp_tensor *indices, bool scale)
 {
     DP_VIEW(y, out);
@@ -116,8 +116,8 @@ static int add_rows(dp_ctx *ctx, dp_tensor *out, dp_tensor *grad, dp_tensor *ind
 
 /* aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights,
  *     int padding_idx, bool scale_grad_by_freq) -> Tensor
- * An index that is no row is left out; where rows are counted it is an error (PyTorch writes out of
- * range). */
+ * An index that is not a row is ignored; with scale_grad_by_freq it is an error (PyTorch writes out
+ * of range). */
 static int embedding_dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, int64_t n,
                                     int64_t padding, bool scale, dp_tensor **out)
 {
@@ -167,7 +167,7 @@ static int renorm_row(dp_ctx *ctx, dp_tensor *self, int64_t row, double max_norm
     return rc;
 }
 
-/* The indices, sorted, in memory of the call. */
+/* Sort the indices into an array of the call. */
 static int sort_indices(dp_ctx *ctx, dp_tensor *indices, int64_t **out)
 {
     dp_tensor *packed;
@@ -218,7 +218,8 @@ static int embedding_renorm(dp_ctx *ctx, dp_tensor *self, dp_tensor *indices, do
     for (int64_t k = 0; rc == 0 && k < i.numel; k++)
         if ((k == 0 || sorted[k] != sorted[k - 1]) && (rc = dp_checkpoint(ctx)) == 0)
             rc = renorm_row(ctx, self, sorted[k], max_norm, norm_type);
-    return rc < 0 ? dp_refuse(ctx, rc, NULL) : rc; /* what mul_ wrote counts by itself */
+    /* the calls of mul_ report their writes themselves */
+    return rc < 0 ? dp_refuse(ctx, rc, NULL) : rc;
 }
 
 DP_LIBRARY_META(aten, CPU,

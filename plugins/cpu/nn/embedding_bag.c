@@ -90,7 +90,8 @@ static int check(dp_ctx *ctx, eb_bags *b)
     return check_factors(ctx, b, w.dtype);
 }
 
-/* Offsets begin at 0, do not go back, and end within the indices; indices are rows. */
+/* Check that offsets begin at 0, do not decrease and are at most the number of indices, and that
+ * indices are rows. */
 static int check_values(dp_ctx *ctx, const eb_bags *b)
 {
     if (b->bags > 0 && b->from[0] != 0)
@@ -109,7 +110,8 @@ static int check_values(dp_ctx *ctx, const eb_bags *b)
                            "offsets[%" PRId64 "] is %" PRId64 ", less than the one before it", k,
                            b->from[k]);
     }
-    int64_t signs = 0, last = b->rows - 1; /* negative if one is, or is more than the last */
+    /* `signs` is negative if an index is negative or greater than the last row */
+    int64_t signs = 0, last = b->rows - 1;
     for (int64_t i = 0; i < b->n; i++)
         signs |= b->at[i] | (last - b->at[i]);
     for (int64_t i = 0; signs < 0 && i < b->n; i++)
@@ -153,8 +155,9 @@ static bool knows_bags(const eb_bags *b)
 
 typedef struct totals {
     const eb_bags *bags;
-    double *out;                       /* [bags, dim] */
-    int64_t *bag_of, *counts, *max_at; /* [n] or none, [counts], of mode MAX [bags, dim] */
+    double *out; /* [bags, dim] results */
+    /* [n] or NULL: bag of each index; [counts]; [bags, dim]: rows of the maxima (mode MAX) */
+    int64_t *bag_of, *counts, *max_at;
     double *row;
 } totals;
 
@@ -167,7 +170,7 @@ void eb_load_row(const eb_bags *b, int64_t row, double *to)
                                       w.strides[1] * size, b->dim);
 }
 
-/* The row of index i goes into its bag; first: it is the first there. */
+/* Merge the row of index `i` into its bag; `first`: it is the first row of the bag. */
 static void take_row(const eb_bags *b, const totals *m, int64_t bag, int64_t i, bool first)
 {
     double *out = m->out + bag * b->dim, factor = b->factor ? b->factor[i] : 1;
@@ -214,7 +217,7 @@ static void run_bags(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* In parallel where no row is loaded to m->row. */
+/* Compute all bags, in parallel unless rows are loaded to m->row. */
 static int run(dp_ctx *ctx, const eb_bags *b, totals *m)
 {
     double each = (double)b->n * (double)b->dim / (double)(b->bags ? b->bags : 1);
@@ -226,7 +229,8 @@ static int run(dp_ctx *ctx, const eb_bags *b, totals *m)
     return dp_checkpoint(ctx);
 }
 
-/* counted: there is a count for each offset, also for a last one that is the end */
+/* Compute the results into outs [4].  `counted`: there is a count for each offset, even for a last
+ * one that is only the end. */
 static int embed(dp_ctx *ctx, eb_bags *b, bool counted, dp_tensor **outs[4])
 {
     dp_tensor *t[4] = {0};
@@ -244,7 +248,7 @@ static int embed(dp_ctx *ctx, eb_bags *b, bool counted, dp_tensor **outs[4])
         m.max_at = pack_zeros(&b->p, DP_INT64, 2, sizes, &t[3]);
     m.bag_of = n > 0 ? bag_of : NULL;
     for (int64_t i = 0; b->p.rc == 0 && b->bags == 0 && !dp_memoryless(ctx) && i < n; i++)
-        bag_of[i] = -1; /* no bag has it */
+        bag_of[i] = -1; /* no bag has the index */
     m.row = pack_array(&b->p, b->dim, sizeof(double));
     if (b->p.rc == 0 && !dp_memoryless(ctx))
         b->p.rc = run(ctx, b, &m);
@@ -263,8 +267,8 @@ static int embed(dp_ctx *ctx, eb_bags *b, bool counted, dp_tensor **outs[4])
 /* aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool
  *     scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None,
  *     bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)
- * The bags; of each index its bag, where PyTorch tells; indices that count in each bag (0 of sums);
- * of maxima the rows that they are from, else the counts again. */
+ * The results are: the bags; the bag of each index, if PyTorch returns it; the number of indices of
+ * each bag (0 for sums); for maxima the rows that have them, else the counts again. */
 #define BAG_FORM(name, counted)                                                                    \
     static int name(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, dp_tensor *offsets,        \
                     bool scale, int64_t mode, bool sparse, dp_tensor *factors, bool last,          \

@@ -10,10 +10,10 @@ typedef struct slope {
     int64_t n, bags, rows, dim, mode, padding;
     const int64_t *at, *bag_of, *counts, *max_at;
     const double *grad, *factor;
-    double *out; /* [rows, dim] */
+    double *out; /* [rows, dim] the gradient */
 } slope;
 
-/* An index vector, copied, of which each is in [0, limit), unless `any`. */
+/* Return a copy of an index vector, checked to be in [0, limit) unless `any`. */
 static const int64_t *own_indices(pack *p, dp_tensor *t, const char *name, int64_t n, int64_t limit,
                                   bool any)
 {
@@ -82,7 +82,7 @@ static void load_slope(slope *s, dp_tensor *indices, dp_tensor *bag_of, dp_tenso
     }
 }
 
-/* How often each row is named. */
+/* Return the number of times that each row is used; NULL unless `scale`. */
 static const int64_t *count_uses(slope *s, bool scale)
 {
     if (!scale || s->mode == EB_MAX)
@@ -155,7 +155,7 @@ static int dense_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *indices, dp_t
 
 /* aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices,
  *     Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor
- * Of each index: its row times its bag's slope. */
+ * The gradient of an index's weight is the product of its row and the gradient of its bag. */
 static int factors_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *weight, dp_tensor *indices,
                             dp_tensor *offsets, dp_tensor *bag_of, int64_t mode, int64_t padding,
                             dp_tensor **out)
@@ -164,7 +164,7 @@ static int factors_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *weight, dp_
     dp_tensor *made;
     DP_VIEW(g, grad);
 
-    (void)bag_of; /* as the offsets say */
+    (void)bag_of; /* the bag of each index is computed from the offsets */
     *out = NULL;
     eb_prepare(ctx, &b);
     if (b.p.rc == 0 && mode != EB_SUM)

@@ -12,18 +12,19 @@
 #include <string.h>
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
-enum { SIDES = 4 };       /* sums that are added up at the same time */
+enum { SIDES = 4 };       /* number of partial sums */
 
 static const unsigned float_types = DP_DTYPE_BITS(DP_DTYPES_FLOATING);
 
 typedef struct margins {
-    const char *name; /* of its loops, in errors */
+    const char *name; /* name of the operator's loops in error messages */
     dp_tensor *self, *target, *weight;
     int64_t reduction;
     double p, margin;
-    bool labels;     /* multilabel: a target is a row of labels, up to one that is negative */
-    int64_t rows, n; /* of n classes */
-    bool each;       /* a loss for each row */
+    /* multilabel_margin_loss: a target is a row of labels that ends at the first negative one */
+    bool labels;
+    int64_t rows, n; /* rows of `n` classes */
+    bool each;       /* the result has a loss for each row */
     dp_dtype dtype;
     const double *x, *factor;
     const int64_t *at;
@@ -51,7 +52,7 @@ static int check_target(dp_ctx *ctx, const margins *m, const dp_view *x, const d
                    dp_shape_text(b, x->sizes, (size_t)x->ndim));
 }
 
-/* A number's weights may be any that there are, as in PyTorch. */
+/* Check the weights; for a single number as input, they may have any length, as in PyTorch. */
 static int check_weight(dp_ctx *ctx, const margins *m, bool number)
 {
     char shape[DP_SHAPE_TEXT];
@@ -107,9 +108,9 @@ static void load(pack *p, margins *m)
 
 /* -- one row -- */
 
-/* The classes x [n], each with how far it is over base, if it is: the sum of that, or of its
- * squares, comes to sum[0]; the slopes times g to slope [n], if there is one, and their sum to
- * sum[1].  Several of each are added up at the same time. */
+/* Add to sum[0] the excess of each class x [n] over -base, or with `square` its square.  If `slope`
+ * is not NULL, set slope [n] to the derivatives times `g`, and add their sum to sum[1].  SIDES
+ * partial sums are used. */
 __attribute__((always_inline)) static inline void add_excess(const double *x, int64_t n,
                                                              double base, bool square, double g,
                                                              double *slope, double *sum)
@@ -142,7 +143,7 @@ static double margin_row(const margins *m, int64_t row, double g, double *slope)
     int64_t target = m->at[row], next = target + 1;
     double w = m->factor ? m->factor[target] : 1, base = m->margin - x[target], sum[2] = {0};
 
-    for (int side = 0; side < 2; side++) { /* before the target, and behind it */
+    for (int side = 0; side < 2; side++) { /* the classes before the target, and those after it */
         int64_t from = side ? next : 0, n = side ? m->n - next : target;
         double *to = slope ? slope + from : NULL;
         if (m->p != 1)
@@ -157,8 +158,8 @@ static double margin_row(const margins *m, int64_t row, double g, double *slope)
     return sum[0] * w;
 }
 
-/* Return the loss of a row with several labels, like margin_row().  is [n]: 1 for classes that are
- * labels. */
+/* Return the loss of a row with several labels, like margin_row().  is[i] is 1 if class i is a
+ * label. */
 static double labels_row(const margins *m, int64_t row, const double *is, double g, double *slope)
 {
     const double *x = m->x + row * m->n;
@@ -188,7 +189,7 @@ static void mark_labels(const margins *m, int64_t row, double *is)
         is[at[k]] = 1;
 }
 
-/* -- whole losses -- */
+/* -- losses of all rows -- */
 
 static void run(const margins *m, double *is, double *out)
 {
@@ -208,7 +209,7 @@ static void run(const margins *m, double *is, double *out)
         *out = m->reduction == MEAN && m->rows > 0 ? sum / (double)m->rows : sum;
 }
 
-/* *is_target NULL or given, of a loss of labels */
+/* Run the forward call; `out` and `is_target` are made if NULL. */
 static int forward(dp_ctx *ctx, margins *m, dp_tensor **out, dp_tensor **is_target)
 {
     pack p = {.ctx = ctx, .rc = check(ctx, m)};
@@ -251,7 +252,7 @@ static int check_gradient(dp_ctx *ctx, const margins *m, dp_tensor *grad, dp_ten
     return m->rows == 0 ? 0 : dense_check_same(ctx, m->dtype, g.dtype);
 }
 
-/* slope: zeros as yet */
+/* Set the gradient, whose elements are 0. */
 static void run_backward(const margins *m, const double *is, const double *grad, bool one,
                          double *slope)
 {

@@ -10,17 +10,17 @@
 #include "core/pack.h"
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
-enum { SIDES = 4 };       /* sums that are added up at the same time */
+enum { SIDES = 4 };       /* number of partial sums */
 
 typedef struct nll {
     const char *name;
     dp_tensor *self, *target, *weight, *total;
     int64_t reduction, ignored;
-    bool images, each; /* nll_loss2d; a loss for each target */
+    bool images, each; /* the operator is nll_loss2d; the result has a loss for each target */
     dp_dtype dtype;
     int64_t rows, classes, inner;
     const int64_t *at;    /* [rows, inner] targets */
-    const double *factor; /* [classes], NULL: 1 */
+    const double *factor; /* [classes] weights; NULL: all 1 */
 } nll;
 
 static void store(dp_dtype dtype, void *p, int64_t i, double v)
@@ -90,7 +90,7 @@ static int check_weight(dp_ctx *ctx, const nll *l)
     return dense_check_same(ctx, l->dtype, w.dtype);
 }
 
-/* Everything that shapes and dtypes tell. */
+/* Check everything that depends only on shapes and dtypes. */
 static int check(dp_ctx *ctx, nll *l)
 {
     DP_VIEW(x, l->self);
@@ -107,13 +107,14 @@ static int check(dp_ctx *ctx, nll *l)
     rc = dense_check_type(ctx, l->name, x.dtype, DENSE_FLOATS);
     if (rc == 0)
         rc = check_weight(ctx, l);
-    bool asked = l->each || l->rows > 0 || l->total; /* else there are none, of any dtype */
+    /* without targets, their dtype is not checked */
+    bool asked = l->each || l->rows > 0 || l->total;
     if (rc == 0 && asked && (t.dtype != DP_UINT8 || l->images))
         rc = dense_check_same(ctx, DP_INT64, t.dtype);
     return rc;
 }
 
-/* The targets, copied, and whether each is a class; the weights. */
+/* Load a copy of the targets and the weights.  DP_EINDEX: a target is not a class. */
 static void load_targets(pack *p, nll *l)
 {
     l->at = pack_own(p, l->target, DP_INT64);
@@ -121,7 +122,8 @@ static void load_targets(pack *p, nll *l)
     if (p->rc < 0 || dp_memoryless(p->ctx))
         return;
     const int64_t *at = l->at, n = l->rows * l->inner, last = l->classes - 1, ignored = l->ignored;
-    int64_t signs = 0; /* negative if a target is, or is more than the last */
+    /* `signs` is negative if a target is negative or greater than the last class */
+    int64_t signs = 0;
     for (int64_t i = 0; i < n; i++)
         signs |= (at[i] | (last - at[i])) & -(int64_t)(at[i] != ignored);
     for (int64_t i = 0; signs < 0 && p->rc == 0 && i < n; i++)
@@ -131,7 +133,8 @@ static void load_targets(pack *p, nll *l)
 
 /* -- forward -- */
 
-/* How x [rows, classes, inner] lies: pixels as they are, if they lie at one distance. */
+/* The memory of x [rows, classes, inner] with its strides; x is copied only if its pixels are not
+ * at equal distances. */
 typedef struct lie {
     const void *data;
     int64_t row, class, inner;
@@ -149,13 +152,13 @@ static lie lie_of(pack *p, const nll *l)
     return (lie){x.data, x.strides[0], x.strides[1], l->images ? x.strides[3] : 0};
 }
 
-/* Sums of losses and of weights, side by side so that none waits for the one before. */
+/* Partial sums of losses and of weights; there are SIDES of each, so that additions do not wait for
+ * one another. */
 typedef struct sums {
     double loss[SIDES], weight[SIDES];
 } sums;
 
-/* The losses of targets [i, i + n), whose rows lie from `from` on, each `step` from the one
- * before. */
+/* Define the losses of targets [i, i + n), whose elements of x are `step` apart, from `from` on. */
 #define LINE(name, type, load, store)                                                              \
     __attribute__((always_inline)) static inline void one_##name(                                  \
         const nll *l, const type *x, int64_t class, int64_t at, int64_t ignored, type *out,        \
@@ -189,7 +192,7 @@ LINE(f32, float, , (float))
 LINE(f64, double, , )
 LINE(bf16, uint16_t, dp_bfloat16_to_float, dp_float_to_bfloat16)
 
-/* The losses, each in `out` or their sum there; the sum of the weights. */
+/* Compute the losses into `out`, or their sum; *total is the sum of the weights. */
 static void run(pack *p, const nll *l, void *out, double *total)
 {
     lie x = lie_of(p, l);
@@ -216,7 +219,7 @@ static void run(pack *p, const nll *l, void *out, double *total)
         store(l->dtype, out, 0, l->reduction == MEAN ? s.loss[0] / *total : s.loss[0]);
 }
 
-/* *out, *total: NULL or given */
+/* Run the forward call; *out and *total are made if NULL. */
 static int forward(dp_ctx *ctx, nll *l, dp_tensor **out, dp_tensor **total)
 {
     pack p = {.ctx = ctx, .rc = check(ctx, l)};
@@ -271,7 +274,7 @@ static int check_gradient(dp_ctx *ctx, const nll *l, dp_tensor *grad)
     return rc < 0 || l->each ? rc : dense_check_same(ctx, l->dtype, w.dtype);
 }
 
-/* x's slope, zeros but at the targets */
+/* Set the gradient of x, whose elements are 0, at the targets. */
 static void run_backward(const nll *l, const double *grad, double total, void *x)
 {
     const int64_t *at = l->at, ignored = l->ignored;
@@ -304,7 +307,7 @@ static int backward(dp_ctx *ctx, nll *l, dp_tensor *grad, dp_tensor **out)
     return pack_end(&p);
 }
 
-/* -- forms: of rows (nll_loss) and of images (nll_loss2d) -- */
+/* -- variants: for rows (nll_loss) and for images (nll_loss2d) -- */
 
 /* aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int
  *     ignore_index) -> (Tensor output, Tensor total_weight)
@@ -320,7 +323,8 @@ static int backward(dp_ctx *ctx, nll *l, dp_tensor *grad, dp_tensor **out)
              .reduction = reduction,                                                               \
              .ignored = ignored,                                                                   \
              .images = of_images}
-/* `frame`: the kernel that PyTorch names in errors; the gradient's for `backward_frame`. */
+/* Define the variants.  `frame` and `backward_frame` are the kernels that PyTorch names in its
+ * errors. */
 #define FORMS(name, frame, backward_frame, of_images)                                              \
     static int name##_forward(dp_ctx *ctx, PARAMS, dp_tensor **out, dp_tensor **total)             \
     {                                                                                              \

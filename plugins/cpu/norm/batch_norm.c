@@ -9,7 +9,8 @@
 
 /* -- checks -- */
 
-/* Parameters are of the input's dtype, or all of float32 with an input of bfloat16. */
+/* Check that the parameters have the input's dtype, or that all are float32 and the input is
+ * bfloat16. */
 static int check_parameter_dtype(dp_ctx *ctx, bn_batch *b, dp_tensor *t)
 {
     if (t == NULL)
@@ -34,7 +35,6 @@ int bn_check_vector(dp_ctx *ctx, const char *name, dp_tensor *t, int64_t channel
                    channels, v.numel);
 }
 
-/* training: running statistics may be missing */
 int bn_check(dp_ctx *ctx, bn_batch *b, bool training)
 {
     static const char *const names[BN_PARAMETERS] = {"weight", "bias", "running_mean",
@@ -59,7 +59,7 @@ int bn_check(dp_ctx *ctx, bn_batch *b, bool training)
     return rc;
 }
 
-/* -- how the input lies -- */
+/* -- memory of the input -- */
 
 void bn_prepare(bn_batch *b)
 {
@@ -91,7 +91,6 @@ int64_t bn_planes(const bn_batch *b)
     return b->numel == 0 ? 0 : b->n * b->channels;
 }
 
-/* Coefficients [channels], one for each plane. */
 double *bn_by_plane(bn_batch *b, const double *of_channels)
 {
     int64_t planes = bn_planes(b);
@@ -101,8 +100,6 @@ double *bn_by_plane(bn_batch *b, const double *of_channels)
     return each;
 }
 
-/* Chunks of rows that are added up by themselves, and their sums [chunks, 2, n].  Their number
- * depends on the shape alone, so that sums do not depend on the number of threads. */
 int64_t bn_make_chunks(bn_batch *b, nm_columns *c)
 {
     enum { CHUNKS = 16, LEAST = 64 };
@@ -116,7 +113,6 @@ int64_t bn_make_chunks(bn_batch *b, nm_columns *c)
     return chunks;
 }
 
-/* first, second [channels]: sums over all chunks; second may be NULL. */
 void bn_add_chunks(const nm_columns *c, int64_t chunks, double *first, double *second)
 {
     for (int64_t i = 0; i < chunks; i++) {
@@ -147,7 +143,7 @@ static void column_moments(bn_batch *b)
     if (b->p.rc < 0)
         return;
     bn_add_chunks(&c, chunks, b->squares, low);
-    for (int64_t j = 0; j < b->channels; j++) { /* what rounding the means added */
+    for (int64_t j = 0; j < b->channels; j++) { /* subtract what comes from rounding the means */
         b->squares[j] -= low[j] * low[j] / (double)b->n;
         b->squares[j] = b->squares[j] < 0 ? 0 : b->squares[j];
     }
@@ -170,7 +166,7 @@ static void merge_planes(bn_batch *b, const nm_planes *p)
     }
 }
 
-/* Means and sums of squared distances from them. */
+/* Set b->mean and b->squares. */
 static void take_moments(bn_batch *b)
 {
     nm_planes p = {.x = b->x, .size = b->size};
@@ -192,13 +188,11 @@ static void take_moments(bn_batch *b)
         merge_planes(b, &p);
 }
 
-/* Return the number of elements in each channel. */
 double bn_count(const bn_batch *b)
 {
     return b->numel == 0 ? 0 : (double)(b->n * b->size);
 }
 
-/* A vector of these values as an output of `dtype`; NULL: it has memory of nothing. */
 void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out)
 {
     dp_tensor *made;
@@ -209,15 +203,15 @@ void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype
     pack_give(&b->p, made, dtype, out);
 }
 
-/* The running statistic `old` moves towards `fresh`: momentum * fresh + (1 - momentum) * old; as a
- * tensor of doubles, which becomes old when both are there. */
+/* Set *out to the new value of the running statistic `old`, momentum * factor * fresh + (1 -
+ * momentum) * old, in double; update() copies it to old after both statistics were computed. */
 static void blend(bn_batch *b, dp_tensor *old, const double *fresh, double factor, double momentum,
                   dp_tensor **out)
 {
     const double *now = pack_get(&b->p, old, DP_FLOAT64);
     double *data = old ? pack_new(&b->p, DP_FLOAT64, 1, &b->channels, out) : NULL;
 
-    if (old != NULL) { /* c10 rounds a double to the dtype of the 16-bit float beside it */
+    if (old != NULL) { /* c10 rounds a double operand to the dtype of the 16-bit float tensor */
         DP_VIEW(x, old);
         momentum = as_stored(momentum, x.dtype);
     }
@@ -240,8 +234,6 @@ static void update(bn_batch *b, double momentum)
 
 /* -- forward -- */
 
-/* inverse [channels]: 1 / sqrt(variance + eps); outside of training mean and it are the running
- * ones'. */
 double *bn_inverse(bn_batch *b, bool training)
 {
     const double *mean = pack_get(&b->p, training ? NULL : b->parameters[BN_MEAN], DP_FLOAT64);
@@ -256,7 +248,7 @@ double *bn_inverse(bn_batch *b, bool training)
     return inverse;
 }
 
-/* y = x * f + g by channel */
+/* Compute y = x * f + g for each channel. */
 static void scale(bn_batch *b, const double *f, const double *g, void *y)
 {
     if (b->p.rc < 0 || b->numel == 0)
@@ -288,7 +280,6 @@ static void normalise(bn_batch *b, const double *inverse, void *y)
     scale(b, f, g, y);
 }
 
-/* The results [n] of a failed call go. */
 int bn_finish(bn_batch *b, dp_tensor **const *results, int n)
 {
     for (int i = 0; b->p.rc < 0 && i < n; i++)
@@ -333,7 +324,7 @@ static int native_batch_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, d
 
 /* aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float
  *     momentum) -> (Tensor, Tensor)
- * The batch's mean and variance. */
+ * The results are the batch's mean and variance. */
 static int batch_norm_update_stats(dp_ctx *ctx, dp_tensor *input, dp_tensor *running_mean,
                                    dp_tensor *running_var, double momentum, dp_tensor **mean,
                                    dp_tensor **var)

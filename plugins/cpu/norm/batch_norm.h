@@ -43,7 +43,8 @@ int64_t bn_make_chunks(bn_batch *b, nm_columns *c);
 void bn_add_chunks(const nm_columns *c, int64_t chunks, double *first, double *second);
 /* Return the number of elements in a channel. */
 double bn_count(const bn_batch *b);
-/* Set *out to a new tensor of `dtype` with values [n], or without elements if `values` is NULL. */
+/* Set *out to a new tensor of `dtype` with values [n]; `values` NULL: a call without memory, whose
+ * result has no elements to set. */
 void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out);
 /* Return 1 / sqrt(variance + eps) per channel; outside training, mean and variance are the running
  * statistics. */

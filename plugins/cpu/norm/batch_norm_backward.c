@@ -4,7 +4,7 @@
  * Operators: native_batch_norm_backward. */
 #include "batch_norm.h"
 
-/* sum, dot [channels]: of dy and of dy * (x - mean). */
+/* Set sum [channels] to the sums of dy, and dot [channels] to the sums of dy * (x - mean). */
 static void take_dots(bn_batch *b, const void *dy, double *sum, double *dot)
 {
     if (b->columns) {
@@ -29,7 +29,7 @@ static void take_dots(bn_batch *b, const void *dy, double *sum, double *dot)
     }
 }
 
-/* y = dy * f - ((x - mean) * k + g) by channel; outside of training dy * f. */
+/* Compute y = dy * f - ((x - mean) * k + g) for each channel; outside training, y = dy * f. */
 static void take_slope(bn_batch *b, const void *dy, const double *f, const double *k,
                        const double *g, void *y)
 {
@@ -78,7 +78,8 @@ static void run_slopes(bn_batch *b, slopes *s)
         take_slope(b, s->dy, f, k, g, s->dx);
 }
 
-/* mean and inverse: saved by the forward call, or of the running statistics. */
+/* Load mean and inverse: those that the forward call saved or, outside training, those of the
+ * running statistics. */
 static void load_statistics(bn_batch *b, slopes *s, dp_tensor *save_mean, dp_tensor *save_invstd)
 {
     if (!s->train) {
@@ -120,7 +121,7 @@ static int check_backward(dp_ctx *ctx, bn_batch *b, dp_tensor *grad, bool train,
 /* aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor?
  *     running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float
  *     eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
- * What the mask does not ask for is None. */
+ * A gradient whose mask is false is None. */
 static int native_batch_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
                                       dp_tensor *weight, dp_tensor *running_mean,
                                       dp_tensor *running_var, dp_tensor *save_mean,

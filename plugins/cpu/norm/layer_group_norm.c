@@ -17,7 +17,7 @@ static int run(pack *p, dp_dtype opmath, int loop, int64_t n, double each, void 
     return dp_parallel_for(p->ctx, 0, n, dense_grain(each), fn, job);
 }
 
-/* The results [n] of a failed call go. */
+/* Release all memory and, if the call failed, results [n]. */
 static int finish(pack *p, dp_tensor **const *results, int n)
 {
     for (int i = 0; p->rc < 0 && i < n; i++)
@@ -25,7 +25,7 @@ static int finish(pack *p, dp_tensor **const *results, int n)
     return pack_end(p);
 }
 
-/* values [n] as a vector of `dtype` */
+/* Set *out to a vector of `dtype` with values [n]. */
 static void give_vector(pack *p, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out)
 {
     dp_tensor *made;
@@ -38,7 +38,7 @@ static void give_vector(pack *p, const double *values, int64_t n, dp_dtype dtype
 
 /* -- layer norm -- */
 
-/* A parameter's dtype is its input's. */
+/* Check that a parameter has the input's dtype. */
 static int check_dtype(dp_ctx *ctx, const dp_view *x, const dp_tensor *t)
 {
     if (t == NULL)
@@ -51,7 +51,7 @@ typedef struct layer {
     pack p;
     dp_dtype dtype, opmath;
     int64_t rows, n;
-    int64_t sizes[DP_DIM_MAX]; /* of the statistics */
+    int64_t sizes[DP_DIM_MAX]; /* sizes of mean and rstd */
 } layer;
 
 static int prepare_layer(dp_ctx *ctx, layer *l, dp_tensor *input, const int64_t *shape, size_t n,
@@ -136,7 +136,7 @@ static int check_count(dp_ctx *ctx, const char *what, dp_tensor *t, int64_t n, d
     return dense_check_same(ctx, dtype, v.dtype);
 }
 
-/* first, second [n]: sums over all chunks of rows. */
+/* Set first [n] and second [n] to the sums over all chunks of rows. */
 static int add_dots(layer *l, nm_rows *job, double *first, double *second)
 {
     enum { CHUNKS = 16, LEAST = 64 };
@@ -159,7 +159,7 @@ static int add_dots(layer *l, nm_rows *job, double *first, double *second)
     return l->p.rc;
 }
 
-/* The slopes of weight and bias, of their shape; each only if it is asked for. */
+/* Set the gradients of weight and bias, each only if it is wanted. */
 static void slope_parameters(layer *l, nm_rows *job, const int64_t *shape, size_t n, bool weight,
                              bool bias, dp_tensor **dweight, dp_tensor **dbias)
 {
@@ -178,7 +178,7 @@ static void slope_parameters(layer *l, nm_rows *job, const int64_t *shape, size_
 /* aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor
  *     mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor,
  *     Tensor)
- * What the mask does not ask for is None, and so is the slope of a parameter that is. */
+ * A gradient whose mask is false, or whose parameter is None, is None. */
 static int native_layer_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
                                       const int64_t *shape, size_t n, dp_tensor *mean,
                                       dp_tensor *rstd, dp_tensor *weight, dp_tensor *bias,
@@ -218,8 +218,7 @@ static int native_layer_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *i
     return finish(&l.p, results, 3);
 }
 
-/* -- group norm: an input of [N, C, HxW] has N * C planes, of which D = C / groups make a group
- * -- */
+/* -- group norm: an input [N, C, HxW] has N * C planes; C / groups planes are a group -- */
 
 typedef struct group {
     pack p;
@@ -227,7 +226,8 @@ typedef struct group {
     int64_t n, channels, size, groups;
     int64_t planes, each; /* n * channels; planes of a group */
     const double *gamma, *beta;
-    double *mean, *f; /* [planes]: of its group; rstd, times gamma from scale_coefficients() on */
+    /* [planes]: mean of the plane's group; its rstd, after scale_coefficients() times gamma */
+    double *mean, *f;
 } group;
 
 static int check_sizes(dp_ctx *ctx, const group *g, dp_tensor *input, dp_tensor *weight,
@@ -278,7 +278,7 @@ static int prepare_group(dp_ctx *ctx, group *g, dp_tensor *input, dp_tensor *wei
     return g->p.rc;
 }
 
-/* Means and rstd [n, groups] of the groups, and the coefficients of each plane. */
+/* Set mean and rstd [n, groups] of the groups, and the coefficients of each plane. */
 static void take_groups(group *g, const void *x, double eps, double *mean, double *rstd)
 {
     int64_t groups = g->n * g->groups;
@@ -296,7 +296,7 @@ static void take_groups(group *g, const void *x, double eps, double *mean, doubl
     }
 }
 
-/* y = x * f + g */
+/* Compute y = x * f + g for each plane. */
 static void scale_groups(group *g, const void *x, void *y)
 {
     double *more = pack_array(&g->p, g->planes, sizeof(double));
@@ -372,7 +372,7 @@ static void slope_groups(group *g, const nm_planes *dots, double *k, double *mor
     }
 }
 
-/* dgamma, dbeta [channels] */
+/* Set dgamma and dbeta [channels]. */
 static void slope_channels(const group *g, const nm_planes *dots, double *dgamma, double *dbeta)
 {
     for (int64_t c = 0; c < g->channels; c++)
@@ -406,7 +406,7 @@ static void run_group_slopes(group *g, nm_planes *p, double *dgamma, double *dbe
         g->p.rc = run(&g->p, g->opmath, NM_PLANE_SLOPE, g->planes, 2 * (double)g->size, p);
 }
 
-/* mean and rstd of the forward call, for each plane */
+/* Load mean and rstd of the forward call, for each plane. */
 static void load_groups(group *g, dp_tensor *mean, dp_tensor *rstd)
 {
     const double *m = pack_get(&g->p, mean, DP_FLOAT64), *r = pack_get(&g->p, rstd, DP_FLOAT64);
@@ -420,7 +420,7 @@ static void load_groups(group *g, dp_tensor *mean, dp_tensor *rstd)
 /* aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor?
  *     weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor,
  *     Tensor)
- * What the mask does not ask for is None. */
+ * A gradient whose mask is false, or whose parameter is None, is None. */
 static int native_group_norm_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input,
                                       dp_tensor *mean, dp_tensor *rstd, dp_tensor *weight,
                                       int64_t n, int64_t channels, int64_t size, int64_t groups,

@@ -9,13 +9,13 @@
 
 typedef struct sm_call {
     int op;
-    const char *error; /* what errors call the loops */
-    dp_tensor *x, *y;  /* y NULL: no backward form */
+    const char *error; /* name of the loops in error messages */
+    dp_tensor *x, *y;  /* y is NULL in the forward call */
     int64_t dim;
     dp_dtype opmath;
 } sm_call;
 
-/* All operands packed, of `opmath`. */
+/* Run the loops; all operands are contiguous and have dtype `opmath`. */
 static int run_lines(dp_ctx *ctx, const sm_call *c, const void *x, const void *y, void *out)
 {
     DP_VIEW(v, c->x);
@@ -55,7 +55,7 @@ static int check(dp_ctx *ctx, sm_call *c)
     return dense_check_same(ctx, v.dtype, w.dtype);
 }
 
-/* *out NULL: made, and owned by the caller. */
+/* Run the operator into *out; NULL: it is set to a new tensor, which the caller owns. */
 static int run(dp_ctx *ctx, sm_call *c, dp_tensor **out)
 {
     pack p = {.ctx = ctx, .rc = check(ctx, c)};
@@ -94,7 +94,8 @@ static int forward(dp_ctx *ctx, bool log, dp_tensor *self, int64_t dim, bool hal
     return run(ctx, &c, out);
 }
 
-/* input_dtype: of what softmax was taken of; as in PyTorch, only a float16 there is looked at. */
+/* Run the gradient.  `input_dtype` is the dtype of softmax's input; as in PyTorch, it matters only
+ * if it is float16. */
 static int backward(dp_ctx *ctx, bool log, dp_tensor *grad, dp_tensor *output, int64_t dim,
                     int64_t input_dtype, dp_tensor **out)
 {

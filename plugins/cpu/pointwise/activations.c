@@ -15,7 +15,8 @@ static int refuse(dp_ctx *ctx, int rc)
 
 /* -- prelu -- */
 
-/* The weight, one for each channel (dimension 1), as a view that broadcasts to x. */
+/* Set *out, owned, to the weight, which has one number per channel (dimension 1), viewed so that it
+ * broadcasts to x. */
 static int weight_like(dp_ctx *ctx, const dp_view *x, dp_tensor *weight, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
@@ -68,7 +69,7 @@ static int prelu(dp_ctx *ctx, dp_tensor *self, dp_tensor *weight, dp_tensor **ou
 
 /* -- glu -- */
 
-/* The two halves of t along dim, as views; *dim is brought into range. */
+/* Set the two outputs to views of the halves of `t` along dim; *dim is wrapped. */
 static int halves(dp_ctx *ctx, dp_tensor *t, int64_t *dim, dp_tensor *out[2])
 {
     int64_t sizes[DP_DIM_MAX];
@@ -125,7 +126,7 @@ static int glu_out(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tensor *dst)
     return rc;
 }
 
-/* dst gets the shape of self, unless it has it. */
+/* Resize *dst to the shape of self, unless it has that shape. */
 static int glu_output(dp_ctx *ctx, dp_tensor *self, dp_tensor **dst)
 {
     DP_VIEW(x, self);
@@ -133,8 +134,8 @@ static int glu_output(dp_ctx *ctx, dp_tensor *self, dp_tensor **dst)
                 : dp_empty(ctx, x.dtype, x.device, x.ndim, x.sizes, DP_CONTIGUOUS, dst);
 }
 
-/* Into both halves of *dst, which is made if NULL.  grad must broadcast to a half: of another shape
- * it would resize the halves. */
+/* Compute the gradients of both halves into *dst; NULL: it is set to a new tensor.  `grad` must
+ * broadcast to a half, because with another shape it would resize the halves. */
 static int glu_slopes(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_t dim, dp_tensor **dst)
 {
     dp_tensor *half[2] = {0}, *to[2] = {0}, *wide = NULL;
@@ -207,11 +208,12 @@ static int log_sigmoid(dp_ctx *ctx, dp_tensor *self, dp_tensor **out, dp_tensor 
  *     -> (Tensor(a!), Tensor(b!)) */
 static int log_sigmoid_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, dp_tensor *buffer)
 {
-    dp_tensor *copy = NULL; /* where out is self, it is read once more after it is written */
+    /* a copy of self, if `out` is self, because self is read again after out was written */
+    dp_tensor *copy = NULL;
     DP_VIEW(x, self);
     int rc = dp_set_output(ctx, &buffer, x.ndim, x.sizes, NULL, x.dtype, x.device);
 
-    if (rc == 0) /* whatever its strides were */
+    if (rc == 0) /* make it contiguous, whatever its strides were */
         rc = dp_resize(ctx, buffer, x.ndim, x.sizes, DP_CONTIGUOUS);
     if (rc == 0 && dp_tensor_id(out) == dp_tensor_id(self))
         rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, NULL, &copy);
@@ -230,7 +232,7 @@ static int log_sigmoid_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, dp_tens
 extern const pw_op pw_mish_backward;
 
 /* aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor
- * Of self's dtype. */
+ * The result has self's dtype. */
 static int mish_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, dp_tensor **out)
 {
     const dp_value ins[] = {dp_tensor_value(grad), dp_tensor_value(self)};

@@ -6,7 +6,8 @@
 static int conj_physical_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out)
 {
     dp_tensor *conjugate = NULL, *shape;
-    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, &shape); /* for its strides */
+    /* a tensor with the strides of the result */
+    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, &shape);
 
     if (rc < 0)
         return dp_refuse(ctx, rc, NULL);

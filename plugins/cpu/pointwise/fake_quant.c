@@ -26,7 +26,7 @@ static int64_t quantized_f64(const fq_range *r, double x, float scale, double ze
                                   : nearbyintf((float)(zero + x * inverse)));
 }
 
-/* Operands: what becomes of x, whether it was in range, x, scale, zero point. */
+/* Define a loop over (result, mask, x, scale, zero point); the mask is true if x is in range. */
 #define QUANTIZE(T, end)                                                                           \
     static void quantize##end(char *const *data, const int64_t *strides, int64_t n, void *user)    \
     {                                                                                              \
@@ -44,8 +44,6 @@ QUANTIZE(double, _f64)
 
 /* -- scales and zero points -- */
 
-/* t, of one number for each place of self's dimension `axis`, as `dtype` and a shape that
- * broadcasts; a 0-dim t stays one.  *out owned. */
 int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
                   dp_tensor **out)
 {
@@ -63,7 +61,6 @@ int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int n
     return rc;
 }
 
-/* A number of each on the CPU.  Owned. */
 int fq_one_of_each(dp_ctx *ctx, double scale, int64_t zero, dp_tensor *out[2])
 {
     int rc = dp_scalar_tensor(ctx, dp_double((float)scale), DP_FLOAT32, &out[0]);
@@ -73,7 +70,6 @@ int fq_one_of_each(dp_ctx *ctx, double scale, int64_t zero, dp_tensor *out[2])
     return rc;
 }
 
-/* Element `at` of t as a float; of a 0-dim t with at < 0. */
 int fq_number_of(dp_ctx *ctx, dp_tensor *t, int64_t at, double *out)
 {
     dp_tensor *one = dp_tensor_ref(t);
@@ -116,10 +112,10 @@ static int check_float(dp_ctx *ctx, dp_dtype d)
                : dp_refuse_dtype(ctx, "fake_quantize_tensor_cachemask_kernel_type_handling", d);
 }
 
-/* -- forwards -- */
+/* -- forward -- */
 
-/* Quantize self, of float32 or float64.  qparams: scale and zero point, of shapes that broadcast to
- * self's. */
+/* Quantize self, float32 or float64.  qparams has scale and zero point, whose shapes broadcast to
+ * that of self. */
 static int quantize_wide(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *qparams, fq_range *r,
                          dp_tensor **out, dp_tensor **mask)
 {
@@ -241,7 +237,8 @@ int fq_check_channels(dp_ctx *ctx, const dp_view *x, const dp_view *s, const dp_
                                "`axis` must be between 0 and number of dimensions of input");
 }
 
-/* Are integers, if there are any, in range?  Elements are read where there are some. */
+/* Check that zero points, if they are integers, are in range; their elements are read only if there
+ * are any. */
 static int check_zeros(dp_ctx *ctx, dp_tensor *zeros, const fq_range *r)
 {
     dp_tensor *ends[2];

@@ -10,7 +10,8 @@
 #include <dispatchd/iter.h>
 #include <dispatchd/check.h>
 
-/* Operands: slopes by x, scale and zero point, then x, the slope behind, scale, zero point. */
+/* Loop over (gradients by x, scale and zero point; x, gradient of the output, scale, zero
+ * point). */
 static void slopes(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     const fq_range *r = user;
@@ -33,7 +34,8 @@ static void slopes(char *const *data, const int64_t *strides, int64_t n, void *u
     }
 }
 
-/* Where a zero point is rounded, and clamped: forwards to the nearest integer. */
+/* Set *out to the zero point, rounded and clamped: to the nearest integer in the forward call, else
+ * rounded as PyTorch's gradient does. */
 static int learned_zero(dp_ctx *ctx, dp_tensor *zero, int64_t min, int64_t max, bool forwards,
                         int64_t *out)
 {
@@ -66,7 +68,7 @@ static int learned(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor *ze
     return rc;
 }
 
-/* Zero points to the nearest integers in range, as float32 or int32.  *out owned. */
+/* Set *out, owned, to zero points rounded to the nearest integers in range, as float32 or int32. */
 static int rounded_zeros(dp_ctx *ctx, dp_tensor *zero, int64_t min, int64_t max, dp_dtype dtype,
                          dp_tensor **out)
 {
@@ -121,7 +123,8 @@ static int check_slopes(dp_ctx *ctx, dp_tensor *const *given, int64_t min, int64
                : dp_fail(ctx, DP_ERUNTIME, "Expecting `quant_min` <= 0 and `quant_max` >= 0");
 }
 
-/* out [3], like X.  qparams: see quantize(). */
+/* Compute the gradients of all elements into out [3], which are like X.  qparams is as for
+ * quantize(). */
 static int write_slopes(dp_ctx *ctx, dp_tensor *const *given, dp_tensor *const *qparams,
                         fq_range *r, dp_tensor **out)
 {
@@ -143,9 +146,9 @@ static void drop(dp_tensor **t, int n)
         t[i] = dp_tensor_unref(t[i]);
 }
 
-/* made [3], which is taken: X's slope, and sums of the others over all dimensions but `axis`, which
- * are [1] for an axis < 0.  Of a tensor of one dimension that is the sum of all, as PyTorch has
- * it. */
+/* Set out [3] to the gradient of X, and to the sums of made[1] and made[2] over all dimensions
+ * except `axis`; axis < 0: the sums have sizes [1].  made [3] is released.  As in PyTorch, the sum
+ * is over all elements if there is only one dimension. */
 static int give_slopes(dp_ctx *ctx, int rc, dp_tensor **made, int64_t axis, dp_tensor **out)
 {
     int64_t dims[DP_DIM_MAX], one = 1;

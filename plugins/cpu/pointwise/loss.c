@@ -12,13 +12,14 @@ extern const pw_op pw_mse, pw_smooth_l1, pw_huber, pw_bce, pw_mse_backward, pw_s
 
 enum { NONE, MEAN, SUM }; /* at::Reduction */
 
-/* Any other number leaves each element's loss, as in at::native::apply_loss_reduction. */
+/* Test whether the losses are reduced.  With any other number they are not, as in
+ * at::native::apply_loss_reduction. */
 static bool is_reduced(int64_t reduction)
 {
     return reduction == MEAN || reduction == SUM;
 }
 
-/* t, which is taken, reduced.  *out owned. */
+/* Set *out, owned, to the reduction of `t`, which is released. */
 static int reduced(dp_ctx *ctx, dp_tensor *t, int64_t reduction, dp_tensor **out)
 {
     if (!is_reduced(reduction)) {
@@ -40,8 +41,8 @@ static int loss(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target
     return rc < 0 ? rc : reduced(ctx, each, reduction, out);
 }
 
-/* Into dst, which must be one that each element's loss could be written to; reduced in dst's
- * dtype. */
+/* Compute the loss into `dst`, reduced in the dtype of dst.  As in PyTorch, dst must be a valid
+ * output for the losses of all elements. */
 static int loss_into(dp_ctx *ctx, const pw_op *op, dp_tensor *self, dp_tensor *target, double param,
                      int64_t reduction, dp_tensor *dst)
 {
@@ -83,7 +84,7 @@ static int reduce_in_place(dp_ctx *ctx, dp_tensor *dst, int64_t reduction)
     return rc;
 }
 
-/* *out, new and like self, once it was written; or nothing. */
+/* Set *out to `made` if `rc` is 0, else release it. */
 static int made_like(int rc, dp_tensor *made, dp_tensor **out)
 {
     if (rc < 0)
@@ -165,7 +166,7 @@ static int huber(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduct
 
 /* -- binary cross entropy -- */
 
-/* Before anything is written: weight can weigh dst. */
+/* Check that dst can be multiplied by `weight` in place, before anything is written. */
 static int check_weight(dp_ctx *ctx, dp_tensor *dst, dp_tensor *weight)
 {
     dp_tensor *const ins[] = {dst, weight};
@@ -175,8 +176,8 @@ static int check_weight(dp_ctx *ctx, dp_tensor *dst, dp_tensor *weight)
     return weight != NULL ? dp_iter_init(ctx, &c, &it) : 0;
 }
 
-/* ins [n] without dimensions of size 1, computed to dst without them: dst keeps its shape, whatever
- * that of the result, and is then weighed. */
+/* Compute `op` of ins [n] into dst, all viewed without dimensions of size 1, so that dst keeps its
+ * shape, and then multiply dst by `weight`. */
 static int squeezed(dp_ctx *ctx, const pw_op *op, dp_tensor *const *ins, int n, dp_tensor *weight,
                     dp_tensor *dst)
 {
@@ -221,7 +222,7 @@ static int bce(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_tensor *weigh
     return made_like(rc, made, out);
 }
 
-/* -- slopes -- */
+/* -- gradients -- */
 
 /* Return the divisor of each element's gradient: the number of elements for a mean, else 1, times
  * `times`. */

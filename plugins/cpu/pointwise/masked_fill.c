@@ -2,8 +2,9 @@
 #include "where.h"
 #include "core/elements.h"
 
-/* The mask of the places of self, each of which is several elements along the dimensions whose
- * stride is 0: is it true for any of these?  places, *any: owned. */
+/* Set *places, owned, to a view of self in which expanded dimensions (stride 0) have size 1, and
+ * *any, owned, to a mask of that shape: whether the mask is true for any of the elements that share
+ * memory. */
 static int find_places(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, dp_tensor **places,
                        dp_tensor **any)
 {

@@ -11,7 +11,7 @@
 
 /* -- Scalars -- */
 
-/* The dtype that a Scalar counts as, next to tensors. */
+/* Return the dtype of a Scalar in type promotion with tensors. */
 static dp_dtype scalar_dtype(const dp_value *v)
 {
     return v->tag == DP_TAG_BOOL     ? DP_BOOL
@@ -36,7 +36,7 @@ static dp_dtype with_scalar(dp_dtype tensors, dp_dtype scalar)
     return tensors;
 }
 
-/* alpha must not need a wider type than the result's (at::native::alpha_check). */
+/* Check that alpha does not need a wider dtype than the result's (at::native::alpha_check). */
 static int check_alpha(dp_ctx *ctx, const dp_value *v, dp_dtype dtype)
 {
     if (v->tag == DP_TAG_BOOL && dtype != DP_BOOL)
@@ -48,14 +48,14 @@ static int check_alpha(dp_ctx *ctx, const dp_value *v, dp_dtype dtype)
     return 0;
 }
 
-/* The dtype that parameter i is converted to: `common`, or the type that `common` is computed
- * in. */
+/* Return the dtype to which parameter `i` is converted: `common`, or the dtype in which elements of
+ * `common` are computed. */
 static dp_dtype param_dtype(const pw_op *op, int i, dp_dtype common)
 {
     return op->rounded >> i & 1 ? common : pw_types[common].dtype;
 }
 
-/* Convert parameter i, a number, for a computation in `dtype`.  For an integer dtype a float is
+/* Convert parameter `i`, a number, for a computation in `dtype`.  For an integer dtype, a float is
  * truncated. */
 static int take_param(dp_ctx *ctx, const pw_op *op, int i, const dp_value *v, dp_dtype dtype,
                       pw_scalar *out)
@@ -76,7 +76,8 @@ static int take_param(dp_ctx *ctx, const pw_op *op, int i, const dp_value *v, dp
     return op->flags & PW_SCALARS_FIT ? check_fits(ctx, *v, param_dtype(op, i, dtype)) : 0;
 }
 
-/* A Scalar as an operand: by way of the common dtype, as a 0-dim tensor would be. */
+/* Convert a Scalar to an operand: first to the common dtype, as a 0-dim tensor would be, then to
+ * the loop's dtype. */
 static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 {
     dp_dtype seen = pw_types[common].dtype;
@@ -96,7 +97,7 @@ static void take_scalar(pw_operand *o, const dp_value *v, dp_dtype common)
 typedef struct pw_call {
     const pw_op *op;
     const dp_value *ins, *params;
-    dp_tensor *tensors[PW_INPUTS_MAX]; /* those of ins that are tensors */
+    dp_tensor *tensors[PW_INPUTS_MAX]; /* [n_tensors] those inputs that are tensors */
     int n_tensors;
     dp_dtype common, result;
     pw_run run;
@@ -145,7 +146,8 @@ static bool is_number(const dp_value *v, double value)
     return (v->tag == DP_TAG_INT || v->tag == DP_TAG_DOUBLE) && as_double(*v) == value;
 }
 
-/* The row of the first `when` that fits and knows the type; the operator's own otherwise. */
+/* Return the row of the first `when` that matches and has a loop for the type, else the operator's
+ * row. */
 static const pw_row *find_row(const pw_call *c)
 {
     const pw_op *op = c->op;
@@ -169,7 +171,8 @@ static double largest(dp_dtype d)
                               : DBL_MAX;
 }
 
-/* Choose dtypes, loop and parameters; all errors about types come before anything is allocated. */
+/* Choose dtypes, loop and parameters.  All errors about types are reported here, before anything is
+ * allocated. */
 static int take_types(dp_ctx *ctx, pw_call *c)
 {
     const pw_op *op = c->op;
@@ -193,7 +196,7 @@ static int take_types(dp_ctx *ctx, pw_call *c)
     return rc;
 }
 
-/* PW_SAME_DTYPE: an output must have the result's dtype, since nothing is cast into it. */
+/* Check, for PW_SAME_DTYPE, that an output has the result's dtype. */
 static int check_same(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
 {
     if (!(c->op->flags & PW_SAME_DTYPE) || dst == NULL)
@@ -224,7 +227,8 @@ static int check_real(dp_ctx *ctx, const pw_call *c, const dp_tensor *dst)
 
 /* -- running -- */
 
-/* Operand k of the loop is the iterator's `at`, of dtype `own` in memory, and goes by `common`. */
+/* Set up operand `k` of the loop: operand `at` of the iterator, with dtype `own` in memory and
+ * dtype `common` in the operator. */
 static void take_operand(pw_run *run, int k, int at, dp_dtype own, dp_dtype common)
 {
     pw_operand *o = &run->operand[k];
@@ -286,7 +290,8 @@ static bool is_resized(const dp_tensor *out, const dp_tensor *in)
     return !dp_same_sizes(o.ndim, o.sizes, x.ndim, x.sizes);
 }
 
-/* An output that does not lie as the iterator would have it; none otherwise. */
+/* Make the output if its strides are not those that the iterator would choose; else leave *out
+ * NULL. */
 static int make_output(dp_ctx *ctx, const pw_call *c, dp_tensor **out)
 {
     int flags = c->op->flags;
@@ -310,11 +315,11 @@ static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
         dp_iter_of(DP_ITER_BINARY | DP_ITER_LOOP_CASTS, 1, out, c->n_tensors, c->tensors);
 
     if (c->op->flags & PW_RESULT_BOOL && c->n_tensors < c->op->n_in)
-        config.flags |= DP_ITER_NUMBER; /* ATen makes a tensor of what comparisons compare with */
+        config.flags |= DP_ITER_NUMBER; /* ATen converts the number of a comparison to a tensor */
     if (c->op->flags & PW_MAY_OVERLAP)
         config.flags |= DP_ITER_NO_OVERLAP_CHECK;
     if (given != NULL && is_real_of_complex(c) && is_resized(given, c->tensors[0]))
-        config.flags |= DP_ITER_LINEAR; /* ATen resizes it for a copy, so it becomes contiguous */
+        config.flags |= DP_ITER_LINEAR; /* ATen resizes it by a copy, which makes it contiguous */
     config.common_dtype = dp_some_dtype(c->common);
     config.out_dtype = dp_some_dtype(c->result);
     rc = dp_iter_init(ctx, &config, &it);
@@ -331,7 +336,7 @@ static int run_loop(dp_ctx *ctx, pw_call *c, dp_tensor **out)
     return rc;
 }
 
-/* *out NULL: the result is allocated. */
+/* Run the operator into *out; NULL: it is set to a new tensor. */
 static int compute(dp_ctx *ctx, const pw_op *op, const dp_value *ins, const dp_value *params,
                    dp_tensor **out)
 {

@@ -4,7 +4,7 @@
 #include "core/elements.h"
 #include "pointwise.h"
 
-/* Such a power would not be an integer (at::native::pow_Tensor_Scalar). */
+/* Refuse a negative integer power of integers (at::native::pow_Tensor_Scalar). */
 int pw_check_power(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
 {
     DP_VIEW(x, ins[0].u.t);
@@ -31,7 +31,7 @@ int pw_check_hardtanh(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
     return 0;
 }
 
-/* at::native::lerp: what is promoted elsewhere is refused here. */
+/* Check that all dtypes are equal; lerp does no type promotion (at::native::lerp). */
 int pw_check_lerp(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
 {
     DP_VIEW(self, ins[0].u.t);
@@ -39,7 +39,7 @@ int pw_check_lerp(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
     if (self.dtype != end.dtype)
         return dp_fail(ctx, DP_ERUNTIME, "expected dtype %s for `end` but got dtype %s",
                        dense_type_name(self.dtype), dense_type_name(end.dtype));
-    if (params != NULL) /* the weight is a Scalar */
+    if (params != NULL) /* the weight is a Scalar, so only self and end are compared */
         return 0;
     DP_VIEW(weight, ins[2].u.t);
     if (self.dtype != weight.dtype)
@@ -111,7 +111,8 @@ int pw_check_polygamma(dp_ctx *ctx, const dp_value *ins, const dp_value *params)
     (void)ins;
     if (params[0].u.i < 0)
         return dp_fail(ctx, DP_ERUNTIME, "polygamma(n, x) does not support negative n.");
-    if (params[0].u.i >= INT32_MAX) /* where PyTorch's n, an int, is another number */
+    /* PyTorch converts n to an int, which would be another number */
+    if (params[0].u.i >= INT32_MAX)
         return dp_fail(ctx, DP_ERUNTIME,
                        "polygamma(n, x) does not support n = %" PRId64 ": at most %d",
                        params[0].u.i, INT32_MAX - 1);

@@ -6,7 +6,7 @@
 #include "pointwise_run.h"
 #include <dispatchd/iter.h>
 
-/* The operands of one call of a loop: n1 rows of n0 elements. */
+/* the operands of one call of a loop, n1 rows of n0 elements */
 typedef struct part {
     char *data[PW_OPERANDS_MAX];
     int64_t strides[2 * PW_OPERANDS_MAX];
@@ -42,11 +42,11 @@ static void loop_with_scalars(char **data, const int64_t *strides, int64_t n0, i
     run->loop(p.data, p.strides, n0, n1, &run->state);
 }
 
-/* -- by blocks -- */
+/* -- loops by blocks -- */
 
 typedef char buffer[PW_BLOCK_BYTES] __attribute__((aligned(64)));
 
-/* n elements, converted in one or two steps. */
+/* Convert `n` elements in one or two steps. */
 static void load(const pw_operand *o, char *to, const char *from, int64_t stride, int64_t n)
 {
     buffer half;
@@ -55,7 +55,7 @@ static void load(const pw_operand *o, char *to, const char *from, int64_t stride
         (o->first ? o->first : o->second)(to, o->bytes, from, stride, n);
         return;
     }
-    o->first(half, 2, from, stride, n); /* the common dtype is one of the 16-bit floats */
+    o->first(half, 2, from, stride, n); /* with two steps, the common dtype is a 16-bit float */
     o->second(to, o->bytes, half, 2, n);
 }
 
@@ -76,8 +76,8 @@ static bool has_loop_type(const pw_operand *o)
     return o->first == NULL && o->second == NULL;
 }
 
-/* `rows` rows of operand k from element `at` on, m of each, side by side in `to`; and the last of
- * them repeated up to `padded`. */
+/* Load `rows` rows of operand `k` to `to`, one after the other: `m` elements of each, from element
+ * `at` on.  The last element is repeated up to `padded` elements. */
 static void gather(const pw_run *run, const part *p, int k, int64_t at, int64_t m, int64_t rows,
                    int64_t padded, char *to)
 {
@@ -109,7 +109,8 @@ static void scatter(const pw_run *run, const part *p, int64_t at, int64_t m, int
     }
 }
 
-/* Operand k of this block needs no buffer: where it lies, and its stride there. */
+/* Test whether operand `k` of a block needs no buffer, and set *data and *stride to its address and
+ * stride. */
 static bool stays(const pw_run *run, const part *p, int k, int64_t at, int64_t m, int64_t rows,
                   char **data, int64_t *stride)
 {
@@ -124,7 +125,7 @@ static bool stays(const pw_run *run, const part *p, int k, int64_t at, int64_t m
     return !run->packed || (*stride == o->bytes && rows * m % PW_VECTOR == 0);
 }
 
-/* One block: `rows` rows, m elements of each from `at` on. */
+/* Run the loop for one block: `rows` rows, `m` elements of each, from element `at` on. */
 static void run_block(pw_run *run, const part *p, int64_t at, int64_t m, int64_t rows)
 {
     buffer room[PW_OPERANDS_MAX];
@@ -158,8 +159,8 @@ static bool is_one(const pw_run *run, const part *p, int k)
     return k > 0 && p->strides[k] == 0 && p->strides[run->n + k] == 0;
 }
 
-/* Is nothing to be converted but single elements?  They are, to `ones`, and the loop takes them
- * from there. */
+/* If only operands that are single elements need a conversion, convert them to `ones`, and let the
+ * loop read them there.  False: other operands need one. */
 static bool convert_ones(const pw_run *run, part *p, char (*ones)[PW_ITEM])
 {
     if (run->packed)

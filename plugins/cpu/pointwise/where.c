@@ -4,7 +4,6 @@
 #include "core/elements.h"
 #include <dispatchd/iter.h>
 
-/* *out = condition ? a : b, for a and b of one dtype.  *out NULL: it is allocated. */
 int where_choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b, dp_tensor **out)
 {
     dp_tensor *given = *out, *ins[] = {condition, a, b};
@@ -21,7 +20,7 @@ int where_choose(dp_ctx *ctx, dp_tensor *condition, dp_tensor *a, dp_tensor *b, 
     return rc;
 }
 
-/* t as `dtype`: t itself with another reference, or a converted copy.  *out owned. */
+/* Set *out, owned, to `t` if it has `dtype`, else to a converted copy. */
 static int in_dtype(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
 {
     DP_VIEW(x, t);
@@ -36,7 +35,7 @@ static int in_dtype(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
     return rc;
 }
 
-/* *out NULL: it is made */
+/* Run where into *out; NULL: it is set to a new tensor. */
 static int write_where(dp_ctx *ctx, dp_tensor *condition, dp_tensor *self, dp_tensor *other,
                        dp_tensor **out)
 {

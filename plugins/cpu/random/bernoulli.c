@@ -6,11 +6,11 @@
 
 enum {
     CHECKED = 64 * DRAW_BLOCK
-}; /* elements between two looks whether the request is still wanted */
+}; /* number of elements between two checks whether the request is cancelled */
 
 #define BERNOULLI_TYPES (DENSE_NUMBERS | DENSE_BIT(DP_BOOL))
 
-/* bool: whether 53 bits are less than a */
+/* Draw bools: whether 53 random bits, as a number in [0, 1), are less than d->a. */
 static int make_bernoulli(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     double u[DRAW_BLOCK], p = d->a;
@@ -46,7 +46,7 @@ static int check_odds(dp_ctx *ctx, const double *p, int64_t n)
     return 0;
 }
 
-/* One draw for each of p [n], of 53 bits or of 24; p becomes 1 or 0. */
+/* Replace each of p [n] by 1 or 0: whether a random number, of 53 bits or of 24, is less than p. */
 static int decide(dp_ctx *ctx, double *p, int64_t n, bool wide)
 {
     double u[DRAW_BLOCK];
@@ -94,7 +94,9 @@ static int bernoulli_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *p, dp_gener
     if (rc < 0 || dp_memoryless(ctx))
         return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
     rc = dp_empty_like(ctx, self, DP_FLOAT64, DP_PRESERVE,
-                       &odds); /* in the order of self's memory */
+                       /* `odds` has the strides of self, so that numbers are drawn in the order of
+                        * self's memory */
+                       &odds);
     if (rc == 0)
         rc = dp_copy(ctx, odds, p);
     if (rc == 0) {

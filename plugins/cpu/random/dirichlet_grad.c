@@ -9,9 +9,9 @@
 #include "core/pack.h"
 #include "special/special.h"
 
-enum { GRAIN = 256 /* elements, of some 0.1 microseconds each */ };
+enum { GRAIN = 256 /* elements, which take some 0.1 microseconds each */ };
 
-/* By alpha, where x is close to 0. */
+/* Return the derivative by alpha if x is close to 0. */
 static double near_zero(double x, double alpha, double beta)
 {
     enum { TERMS = 10 };
@@ -26,7 +26,8 @@ static double near_zero(double x, double alpha, double beta)
     return isnan(result) ? 0 : result;
 }
 
-/* By beta, where x is close to 0: so by alpha, where 1 - x is. */
+/* Return the derivative by beta if x is close to 0; this is the derivative by alpha if 1 - x is
+ * close to 0. */
 static double near_one(double x, double alpha, double beta)
 {
     enum { TERMS = 8 };
@@ -43,7 +44,7 @@ static double near_one(double x, double alpha, double beta)
     return isnan(result) ? 0 : result;
 }
 
-/* Where the saddle point expansion has 0 / 0, at the mean. */
+/* Return the derivative at the mean, where the saddle point expansion is 0 / 0. */
 static double at_mean(double x, double a, double b)
 {
     double total = a + b, y = 1 - x;
@@ -124,7 +125,7 @@ static double dirichlet_grad(double x, double alpha, double total)
 }
 
 typedef struct gradients {
-    const double *const *d; /* x, alpha, total */
+    const double *const *d; /* arrays of x, alpha and total */
     double *grad;
 } gradients;
 
@@ -137,7 +138,7 @@ static void run_range(int64_t begin, int64_t end, void *user)
 }
 
 /* aten::_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor
- * Of the shape that they broadcast to. */
+ * The result has the shape to which the arguments broadcast. */
 static int dirichlet(dp_ctx *ctx, dp_tensor *x, dp_tensor *alpha, dp_tensor *total, dp_tensor **out)
 {
     dp_tensor *given[] = {x, alpha, total}, *packed[3], *made = NULL;

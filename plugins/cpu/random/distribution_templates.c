@@ -8,7 +8,8 @@
 #include "core/elements.h"
 #include "normal_fill.h"
 
-enum { CHECKED = 1 << 16 }; /* elements between two looks whether the request is still wanted */
+/* number of elements between two checks whether the request is cancelled */
+enum { CHECKED = 1 << 16 };
 
 /* -- filling -- */
 
@@ -58,10 +59,10 @@ static dp_dtype part_of(dp_dtype d, int *parts)
     return d == DP_COMPLEX64 ? DP_FLOAT32 : d == DP_COMPLEX128 ? DP_FLOAT64 : d;
 }
 
-/* Fills packed memory with n elements of dtype. */
+/* a function that fills contiguous memory with `n` random elements of `dtype` */
 typedef int (*filler)(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n);
 
-/* In the order of memory: where there are gaps, by way of a tensor without. */
+/* Fill self in the order of its memory; if it has gaps, fill a tensor without gaps, and copy it. */
 static int fill(dp_ctx *ctx, dp_tensor *self, dp_generator *g, filler run, const draw *d)
 {
     dp_tensor *packed = NULL;
@@ -114,7 +115,7 @@ static int make_uniform64(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return rc;
 }
 
-/* of 24 bits, in float32 */
+/* Draw uniform numbers with 24 random bits, in float32. */
 static int make_uniform32(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     float *x = out, from = (float)d->a, width = (float)d->b;
@@ -217,7 +218,7 @@ static int uniform_(dp_ctx *ctx, dp_tensor *self, double from, double to, dp_gen
 
 /* -- normal -- */
 
-/* a: mean, b: deviation */
+/* Draw normal numbers; `a` is the mean, `b` the standard deviation. */
 static int make_normal(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     double *x = out;
@@ -228,8 +229,8 @@ static int make_normal(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return rc;
 }
 
-/* Uniform numbers first, then each 16 of them become normal ones; the last 16 are drawn again if n
- * is no multiple of 16. */
+/* Draw uniform numbers, and convert groups of 16 to normal numbers.  If n is not a multiple of 16,
+ * the last 16 numbers are drawn again. */
 static int fill_by_16(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n)
 {
     enum { STEP = 16 };
@@ -282,7 +283,7 @@ static int normal_(dp_ctx *ctx, dp_tensor *self, double mean, double deviation, 
 
 /* -- functions of uniform and normal numbers, in float64 -- */
 
-/* out[i] of u, which is there and is out[i] before */
+/* Define a function that draws numbers u by `from`, and replaces each by `expression`. */
 #define MAKER(scope, name, from, expression)                                                       \
     scope int name(dp_ctx *ctx, const draw *d, void *out, int64_t n)                               \
     {                                                                                              \

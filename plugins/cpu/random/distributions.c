@@ -12,7 +12,8 @@
 #include "core/elements.h"
 #include <float.h>
 
-/* The generator that ctx holds; after a failure rc is its code, and all draws are 0.5. */
+/* The generator that ctx has entered.  After a failure, `rc` is its code, and all draws return
+ * 0.5. */
 typedef struct stream {
     dp_ctx *ctx;
     int rc;
@@ -124,7 +125,7 @@ static double binomial_large(stream *s, double count, double p)
     }
 }
 
-/* Geometric gaps between what succeeds. */
+/* Draw a binomial number by drawing geometric gaps between successes. */
 static double binomial_small(stream *s, double count, double p)
 {
     double sum = 0, found = 0, log_fails = log1p(-p);
@@ -143,7 +144,7 @@ static double binomial_of(stream *s, double count, double p)
     return count * p >= LARGE ? binomial_large(s, count, p) : binomial_small(s, count, p);
 }
 
-/* x: count and probability */
+/* Draw a binomial number; x[0] is the count, x[1] the probability. */
 static double one_binomial(stream *s, const double *x)
 {
     double count = x[0], p = x[1];
@@ -187,7 +188,7 @@ static double one_gamma(stream *s, const double *x)
                      : gamma_scaled(s, 1, alpha - third);
 }
 
-/* With steps of alpha in float32. */
+/* Draw a gamma number, computing with alpha in float32 where PyTorch does. */
 static double one_gamma_f32(stream *s, const double *x)
 {
     float alpha = (float)*x, third = 1.0f / 3.0f;
@@ -199,11 +200,11 @@ static double one_gamma_f32(stream *s, const double *x)
                      : gamma_scaled(s, 1, (double)(alpha - third));
 }
 
-/* -- running them -- */
+/* -- drawing all elements -- */
 
 enum { INPUTS_MAX = 2 };
 
-/* out [n]: of the inputs' elements. */
+/* Draw out [n], one number for each element of the inputs. */
 static int run_stream(dp_ctx *ctx, dp_generator *g, double (*one)(stream *, const double *),
                       dp_tensor *const *in, int n_in, double *out, int64_t n)
 {
@@ -226,7 +227,8 @@ static int run_stream(dp_ctx *ctx, dp_generator *g, double (*one)(stream *, cons
     return s.rc;
 }
 
-/* *wide: float64, packed, of the inputs' broadcast shape; the pack's. */
+/* Draw one number for each element of the broadcast inputs into *wide, a contiguous float64 tensor
+ * that the pack owns. */
 static void each_of(pack *p, dp_generator *g, double (*one)(stream *, const double *),
                     dp_tensor *const *in, int n_in, dp_tensor **wide)
 {
@@ -289,7 +291,7 @@ static int binomial(dp_ctx *ctx, dp_tensor *count, dp_tensor *prob, dp_generator
     return pack_end(&p);
 }
 
-/* At least the least normal number of dtype, and at most `most`. */
+/* Clamp the elements to at least the least normal number of dtype and at most `most`. */
 static void keep_inside(dp_tensor *t, dp_dtype dtype, double most)
 {
     double least = dtype == DP_FLOAT32 ? FLT_MIN : DBL_MIN;
@@ -320,7 +322,7 @@ static int standard_gamma(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tens
     return pack_end(&p);
 }
 
-/* Each row of the last dimension divided by its sum. */
+/* Divide each row (the last dimension) by its sum. */
 static void divide_rows(dp_tensor *t)
 {
     DP_VIEW(x, t);

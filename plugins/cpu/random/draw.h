@@ -1,18 +1,19 @@
 /* draw.h -- filling tensors with the random numbers that PyTorch draws for the same seed, in the
  * order of elements in memory (aten/src/ATen/native/cpu/DistributionTemplates.h).
  *
- * A generator is one sequence, so one thread draws, and the numbers do not depend on the number of
- * threads.  Elements are computed with the functions of the C library, as in PyTorch: on one
- * machine they have the same bits wherever PyTorch does not use vectorized functions. */
+ * A generator is one sequence of numbers, so only one thread draws, and the results do not depend
+ * on the number of threads.  Elements are computed with the functions of the C library, as in
+ * PyTorch: on the same machine they have the same bits as PyTorch's, except where PyTorch uses
+ * vectorized functions. */
 #ifndef CPU_DRAW_H
 #define CPU_DRAW_H
 
 #include "lib/dims.h"
 
+/* a distribution */
 typedef struct draw draw;
 struct draw {
-    /* make n elements of dtype `made` with dp_generator_*() of the generator that ctx has
-     * entered */
+    /* Make `n` elements of dtype `made` from the generator that the caller has entered. */
     int (*make)(dp_ctx *ctx, const draw *d, void *out, int64_t n);
     dp_dtype made;
     double a, b; /* parameters of `make` */
@@ -20,15 +21,15 @@ struct draw {
     int64_t base;
 };
 
-enum { DRAW_BLOCK = 1024 }; /* elements made at a time if they are converted */
+enum { DRAW_BLOCK = 1024 }; /* elements that are made at a time if they must be converted */
 
-/* Fill self, whose dtype must be one of `types` (DENSE_BIT); `name` is the kernel's name.  Complex
- * elements are filled as pairs of real ones.  `g` NULL: the session's generator.  DP_ERUNTIME:
- * another dtype, or elements share memory. */
+/* Fill self, whose dtype must be one of `types` (DENSE_BIT); `name` is the kernel's name in errors.
+ * Complex elements are filled as pairs of real numbers.  `g` NULL: use the session's generator.
+ * DP_ERUNTIME: self has another dtype, or elements share memory. */
 int draw_fill(dp_ctx *ctx, const char *name, unsigned types, dp_tensor *self, dp_generator *g,
               const draw *d);
-/* Fill self with normal numbers, in float32, float64 or a 16-bit float dtype.  PyTorch uses another
- * method from 16 elements on. */
+/* Fill self with normal numbers.  As in PyTorch, the method for at least 16 contiguous elements
+ * differs from that for fewer. */
 int draw_normal(dp_ctx *ctx, dp_tensor *self, dp_generator *g, double mean, double deviation);
 /* Make n contiguous elements of `dtype`; the caller has entered the generator. */
 int draw_run(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n);
@@ -36,7 +37,8 @@ int draw_run(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n);
  * memory. */
 int draw_check(dp_ctx *ctx, const char *name, unsigned types, dp_tensor *self);
 
-/* Make float64 elements: uniform in [0, 1) with 53 bits; -log(1 - u) / a of uniform u. */
+/* Make `n` float64 elements: uniform numbers u in [0, 1) with 53 random bits; exponential numbers,
+ * -log(1 - u) / a. */
 int draw_uniform64(dp_ctx *ctx, const draw *d, void *out, int64_t n);
 int draw_exponential(dp_ctx *ctx, const draw *d, void *out, int64_t n);
 

@@ -6,7 +6,7 @@
 #include "core/dense.h"
 #include "core/elements.h"
 
-/* *out: input * mask * scale */
+/* Set *out, owned, to input * mask * scale. */
 static int masked(dp_ctx *ctx, dp_tensor *input, dp_tensor *mask, double scale, dp_tensor **out)
 {
     int rc = dp_invoke(ctx, "aten::mul.Tensor", "TT>T", input, mask, out);
@@ -17,7 +17,8 @@ static int masked(dp_ctx *ctx, dp_tensor *input, dp_tensor *mask, double scale, 
 }
 
 /* aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)
- * The result, and a mask of bool that says what was kept. */
+ * The results are the elements after dropout, and a bool mask that is true for those that were
+ * kept. */
 static int native_dropout(dp_ctx *ctx, dp_tensor *input, double p, const bool *train,
                           dp_tensor **out, dp_tensor **mask)
 {

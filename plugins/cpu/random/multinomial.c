@@ -25,7 +25,7 @@ static int check_choice(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool repl
         return dp_fail(ctx, DP_ERUNTIME, "multinomial is not implemented for half on CPU");
     *c = (choice){x.ndim == 2 ? x.sizes[0] : 1, x.sizes[x.ndim - 1], samples, x.dtype};
     if (replacement && x.dtype == DP_BFLOAT16)
-        c->dtype = DP_FLOAT32; /* of sums */
+        c->dtype = DP_FLOAT32; /* sums are computed in float32 */
     if (samples <= 0)
         return dp_fail(ctx, DP_ERUNTIME, "cannot sample n_sample <= 0 samples");
     if (!replacement && samples > c->n)
@@ -36,7 +36,8 @@ static int check_choice(dp_ctx *ctx, dp_tensor *self, int64_t samples, bool repl
     return 0;
 }
 
-/* cumulated [n] of p [n], as sums in p's dtype, and 1 at last. */
+/* Set cumulated [n] to the cumulative sums of p [n], divided by the total, rounded to p's dtype;
+ * the last one is set to 1. */
 static int cumulate(dp_ctx *ctx, const choice *c, const double *p, double *cumulated)
 {
     double sum = 0;
@@ -62,7 +63,7 @@ static int cumulate(dp_ctx *ctx, const choice *c, const double *p, double *cumul
     return 0;
 }
 
-/* out [rows, samples]: with replacement, by search in sums. */
+/* Draw out [rows, samples] with replacement, by binary search in the cumulative sums. */
 static int with_replacement(dp_ctx *ctx, const choice *c, const double *p, int64_t *out)
 {
     double *sums = dense_array(ctx, c->n, sizeof(double)), u;
@@ -86,7 +87,8 @@ static int with_replacement(dp_ctx *ctx, const choice *c, const double *p, int64
     return rc;
 }
 
-/* One race is p[i] divided by an exponential number: the winners are drawn without replacement. */
+/* A category in a draw without replacement: its score is p[i] divided by an exponential number, and
+ * the categories with the greatest scores are drawn. */
 typedef struct racer {
     double score;
     int64_t at;

@@ -5,7 +5,7 @@
 #include "core/dense.h"
 #include "core/elements.h"
 
-/* mean and std: numbers where the tensors are NULL */
+/* arguments; mean and std are numbers if the tensors are NULL */
 typedef struct bell {
     dp_tensor *mean, *std;
     double mean_number, std_number;
@@ -39,7 +39,7 @@ static int check_deviation(dp_ctx *ctx, const bell *b)
                    least);
 }
 
-/* *out NULL: made */
+/* Run normal into *out; NULL: it is set to a new tensor. */
 static int run_bell(dp_ctx *ctx, const bell *b, dp_tensor **out)
 {
     dp_tensor *first = b->mean ? b->mean : b->std, *given = *out;

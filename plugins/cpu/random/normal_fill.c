@@ -21,8 +21,8 @@ static float to_float16(float x)
     return dp_float16_to_float(dp_float_to_float16(x));
 }
 
-/* T: of arithmetic, S: as elements lie in memory; R rounds what an operation gives, V what has a
- * name */
+/* Define the conversion for one dtype.  T is the type of arithmetic, S the type in memory.  R
+ * rounds the result of an operation, V the value of a variable. */
 #define NORMAL(name, T, S, get, put, R, V, end)                                                    \
     static void name(void *data, int64_t n, double mean, double deviation)                         \
     {                                                                                              \

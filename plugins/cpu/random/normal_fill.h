@@ -5,9 +5,9 @@
 
 #include "core/isa.h"
 
-/* Replace the uniform numbers x [n] in [0, 1) by normal numbers.  n is a multiple of 16; elements i
- * and i + 8 of each 16 become two normal numbers.  dtype is float16, bfloat16, float32 or
- * float64. */
+/* Replace the uniform numbers x [n] in [0, 1) by normal numbers.  `n` is a multiple of 16; elements
+ * i and i + 8 of each group of 16 are replaced by two normal numbers.  dtype is float16, bfloat16,
+ * float32 or float64. */
 void normal_from_uniform(dp_dtype dtype, void *x, int64_t n, double mean, double deviation);
 
 /* vectorized loops of normal_from_uniform() for float32 and for float64 */

@@ -3,9 +3,9 @@
 #include "draw.h"
 #include "core/dense.h"
 
-/* -- makers, of int64 -- */
+/* -- random int64 numbers -- */
 
-/* base + draw % range, of 32 or 64 bits */
+/* Draw base + u % range, where u has 32 random bits. */
 static int make_narrow(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     uint32_t raw[DRAW_BLOCK], range = (uint32_t)d->range;
@@ -21,7 +21,7 @@ static int make_narrow(dp_ctx *ctx, const draw *d, void *out, int64_t n)
     return rc;
 }
 
-/* range 0: all of them */
+/* Draw base + u % range, where u has 64 random bits; range 0: all int64 numbers. */
 static int make_wide(dp_ctx *ctx, const draw *d, void *out, int64_t n)
 {
     uint64_t *x = out;
@@ -41,10 +41,10 @@ static draw of_range(uint64_t range, int64_t base)
     return d;
 }
 
-/* -- what a dtype can hold -- */
+/* -- ranges of dtypes -- */
 
 static const struct {
-    int digits; /* of integers that it holds one by one */
+    int digits; /* digits up to which the dtype has all integers */
     int64_t low, high;
 } limits[DP_DTYPE_END] = {
     [DP_BOOL] = {1, 0, 1},
@@ -59,7 +59,8 @@ static const struct {
     [DP_FLOAT64] = {53, INT64_MIN, INT64_MAX},
 };
 
-/* v in dtype and back.  What does not fit is INT64_MIN, as C casts on x86-64. */
+/* Convert `v` to `dtype` and back.  A number that does not fit becomes INT64_MIN, as C casts on
+ * x86-64. */
 static int64_t through(int64_t v, dp_dtype dtype)
 {
     char bytes[sizeof(int64_t)];
@@ -70,7 +71,8 @@ static int64_t through(int64_t v, dp_dtype dtype)
     return back >= 0x1p63 || back < -0x1p63 ? INT64_MIN : (int64_t)back;
 }
 
-static int64_t step_at(int64_t v, int digits) /* between floating numbers near v */
+/* return the distance of neighbouring floating-point numbers near v */
+static int64_t step_at(int64_t v, int digits)
 {
     int n = 0;
     uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -80,8 +82,8 @@ static int64_t step_at(int64_t v, int digits) /* between floating numbers near v
     return n - digits + 1 > 0 ? (int64_t)1 << (n - digits + 1) : 1;
 }
 
-/* Bring from and to, ends of a range, to numbers that a floating dtype has.  Source: update_from,
- * update_to */
+/* Round *from and *to, the ends of a range, to numbers that the floating dtype has.  Source:
+ * update_from, update_to. */
 static void to_numbers(dp_dtype dtype, int64_t *from, int64_t *to)
 {
     int digits = limits[dtype].digits;
@@ -150,7 +152,7 @@ static int random_between(dp_ctx *ctx, dp_tensor *self, int64_t from, int64_t to
     return from_to(ctx, self, from, to - 1, g);
 }
 
-/* From a number to the last one of the dtype. */
+/* Draw integers from `from` up to the greatest integer of the dtype. */
 static int random_from(dp_ctx *ctx, dp_tensor *self, int64_t from, dp_generator *g)
 {
     DP_VIEW(x, self);
@@ -203,7 +205,8 @@ static int random_to(dp_ctx *ctx, dp_tensor *self, int64_t to, dp_generator *g)
 }
 
 /* aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)
- * Of an integer dtype all from 0 on, of a floating one those that it holds one by one. */
+ * Draws integers from 0 on: up to the greatest of an integer dtype, or up to the greatest number
+ * below which a floating dtype has all integers. */
 static int random_(dp_ctx *ctx, dp_tensor *self, dp_generator *g)
 {
     DP_VIEW(x, self);
@@ -218,8 +221,8 @@ static int random_(dp_ctx *ctx, dp_tensor *self, dp_generator *g)
 
 /* -- randperm -- */
 
-/* Fisher and Yates' shuffle of r [n], as long as 32 bits are enough for PyTorch; else one that also
- * puts the numbers there. */
+/* Shuffle r [n] by Fisher and Yates' method with 32-bit numbers, as PyTorch does for small n;
+ * shuffle_wide() uses 64 bits. */
 static int shuffle(dp_ctx *ctx, int64_t *r, int64_t n)
 {
     uint32_t raw[DRAW_BLOCK];

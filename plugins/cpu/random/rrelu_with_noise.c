@@ -27,7 +27,8 @@ static int check_rrelu(dp_ctx *ctx, const slopes *s)
     return rc;
 }
 
-/* x [n] times a slope that is drawn where it is not positive; noise [n]: the slope, or 1. */
+/* Multiply each x [n] that is not positive by a random slope; noise [n] is set to the slope, or
+ * 1. */
 static int draw_slopes(dp_ctx *ctx, const slopes *s, dp_dtype dtype, double *x, double *noise,
                        int64_t n)
 {
@@ -48,7 +49,7 @@ static int draw_slopes(dp_ctx *ctx, const slopes *s, dp_dtype dtype, double *x, 
     return rc;
 }
 
-/* The result into out, which has self's shape. */
+/* Compute the result into `out`, which has the shape of self. */
 static int train_rrelu(dp_ctx *ctx, const slopes *s, dp_tensor *out)
 {
     dp_tensor *noise = NULL, *x = NULL;

@@ -28,7 +28,7 @@ enum {
         }                                                                                          \
         return begin;                                                                              \
     }                                                                                              \
-    /* Return the bin of x in dimension d; -1: x lies in no bin. */                                \
+    /* Return the bin of x in dimension d; -1: x is in no bin. */                                  \
     static int64_t bin_##name(const binning *c, int d, value x)                                    \
     {                                                                                              \
         const memory *edges = c->edges[d];                                                         \

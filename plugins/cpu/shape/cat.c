@@ -1,18 +1,19 @@
 /* cat.c -- concatenation of tensors: the operator cat (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/elements.h"
 
-enum { GRAIN_BYTES = 131072 }; /* that are worth a thread's time to copy */
+enum { GRAIN_BYTES = 131072 }; /* number of bytes that take longer to copy than waking a thread */
 
 /* -- cat -- */
 
-/* cat ignores empty 1-dim tensors, whatever the other shapes are: a rule kept from old PyTorch. */
+/* Test whether cat ignores the tensor: it ignores empty 1-dim tensors, for compatibility with old
+ * PyTorch. */
 static bool is_skipped(const dp_view *x)
 {
     return x->ndim == 1 && x->sizes[0] == 0;
 }
 
-/* Shape of cat's result: that of the first tensor not skipped, with the sizes of `dim` summed
- * up. */
+/* Set the shape of cat's result: the shape of the first tensor that is not skipped, with the sum of
+ * the sizes in `dim`. */
 static int joined_shape(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t *dim,
                         int64_t *sizes, int *ndim)
 {
@@ -55,7 +56,7 @@ static int joined_shape(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_
     return 0;
 }
 
-/* The memory format that all tensors suggest; contiguous if they differ. */
+/* Return the memory format that all tensors suggest; contiguous if they differ. */
 static dp_memory_format common_format(dp_tensor *const *tensors, size_t n)
 {
     dp_memory_format format = dp_tensor_suggest_format(tensors[0]);
@@ -66,17 +67,17 @@ static dp_memory_format common_format(dp_tensor *const *tensors, size_t n)
     return format;
 }
 
-/* -- contiguous ones: rows of bytes -- */
+/* -- contiguous tensors: rows of bytes -- */
 
-/* A row of the result is a row of each part, one behind the other. */
+/* A concatenation whose rows each consist of a row of every part, one after the other. */
 typedef struct joining {
     size_t n;
-    const char **from; /* [n] */
-    int64_t *ends;     /* [n] of the parts in a row, in bytes */
+    const char **from; /* [n] addresses of the parts */
+    int64_t *ends;     /* [n] end of each part in a row, in bytes */
     char *to;
 } joining;
 
-/* Bytes [begin, end) of the result. */
+/* Copy bytes [begin, end) of the result. */
 static void join_bytes(int64_t begin, int64_t end, void *user)
 {
     const joining *j = user;
@@ -84,7 +85,7 @@ static void join_bytes(int64_t begin, int64_t end, void *user)
 
     for (int64_t at = begin; at < end;) {
         int64_t in_row = at % row, r = at / row;
-        size_t low = 0, high = j->n - 1; /* the first part that ends behind in_row */
+        size_t low = 0, high = j->n - 1; /* the first part that ends after in_row */
         while (low < high) {
             size_t mid = (low + high) / 2;
             low = j->ends[mid] > in_row ? low : mid + 1;
@@ -105,7 +106,7 @@ static bool all_contiguous(dp_tensor *const *tensors, size_t n, const dp_tensor 
     DP_VIEW(y, out);
     bool same = y.device == DP_DEVICE_CPU && dp_tensor_is_contiguous(out, DP_CONTIGUOUS);
 
-    for (size_t i = 0; same && i < n; i++) { /* other devices' memory is dp_copy()'s to reach */
+    for (size_t i = 0; same && i < n; i++) { /* memory of other devices is copied by dp_copy() */
         DP_VIEW(x, tensors[i]);
         same = x.dtype == y.dtype && x.device == DP_DEVICE_CPU &&
                dp_tensor_is_contiguous(tensors[i], DP_CONTIGUOUS);
@@ -136,7 +137,7 @@ static int join(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, d
                            join_bytes, &j);
 }
 
-/* -- any others -- */
+/* -- other tensors -- */
 
 /* Copy `part` into out, starting at index `at` of dim. */
 static int put(dp_ctx *ctx, dp_tensor *out, const dp_tensor *part, int64_t dim, int64_t at)
@@ -171,7 +172,7 @@ static int put_all(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim
 
 /* -- cat -- */
 
-/* Strides of a format over these sizes; false: the contiguous ones. */
+/* Set the strides of `format` for these sizes.  False: the format is contiguous. */
 static bool format_strides(dp_memory_format format, int ndim, const int64_t *sizes,
                            int64_t *strides)
 {
@@ -188,7 +189,7 @@ static bool format_strides(dp_memory_format format, int ndim, const int64_t *siz
     return true;
 }
 
-/* *out NULL: it is made.  Otherwise it takes what it can be cast to. */
+/* Make or resize *out.  A given *out must have a dtype to which the result can be cast. */
 static int set_result(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int ndim,
                       const int64_t *sizes, dp_tensor **out)
 {
@@ -210,7 +211,7 @@ static int set_result(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int ndim
     return rc < 0 || !given ? rc : check_apart(ctx, *out, tensors, (int)n);
 }
 
-/* *out NULL: it is made */
+/* Run cat into *out; NULL: it is set to a new tensor. */
 static int write_cat(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];

@@ -4,7 +4,7 @@
 #include "lib/dims.h"
 #include <string.h>
 
-/* t's channels as [groups, each]: a step between groups, and one between the channels of one. */
+/* View the channels of `t` as two dimensions [groups, each]. */
 static int split_channels(dp_ctx *ctx, dp_tensor *t, int64_t groups, int64_t group_step,
                           int64_t step, dp_tensor **out)
 {

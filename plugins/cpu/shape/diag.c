@@ -2,7 +2,7 @@
  * (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/elements.h"
 
-/* out becomes the matrix with the vector self on a diagonal. */
+/* Set `out` to a matrix with the vector self on a diagonal. */
 static int diag_of_vector(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor *out)
 {
     DP_VIEW(x, self);
@@ -26,7 +26,7 @@ static int diag_of_vector(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_ten
     return rc;
 }
 
-/* out becomes a diagonal of the matrix self. */
+/* Set `out` to a diagonal of the matrix self. */
 static int diag_of_matrix(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor *out)
 {
     dp_tensor *part;

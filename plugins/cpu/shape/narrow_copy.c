@@ -27,7 +27,7 @@ static int narrow_copy(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t start,
     return rc;
 }
 
-/* Others do the work, so any backend can have it. */
+/* The kernel only calls other operators, so it works for any backend. */
 DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("narrow_copy", narrow_copy, (T, i, i, i), (T)))
 DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
                 DP_IMPL_UNBOXED("narrow_copy", narrow_copy, (T, i, i, i), (T)))

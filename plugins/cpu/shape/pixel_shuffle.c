@@ -1,8 +1,8 @@
 /* pixel_shuffle.c -- pixel_shuffle and pixel_unshuffle (aten/src/ATen/native/PixelShuffle.cpp). */
 #include "core/elements.h"
 
-/* Between `wide` [*, c r r, h, w] and `fine` [*, c, h r, w r], both as [*, c, r, r, h, w]; to_fine
- * says which is written. */
+/* Copy between `wide` [*, c r r, h, w] and `fine` [*, c, h r, w r], both viewed as [*, c, r, r, h,
+ * w].  `to_fine`: `fine` is written, else `wide`. */
 static int shuffle(dp_ctx *ctx, dp_tensor *wide, dp_tensor *fine, int64_t r, bool to_fine)
 {
     int64_t sizes[DP_DIM_MAX], from[DP_DIM_MAX], to[DP_DIM_MAX];
@@ -81,7 +81,8 @@ static int shuffled(dp_ctx *ctx, dp_tensor *self, int64_t r, bool to_fine, dp_te
         rc = check_divides(ctx, &x, r, to_fine);
     if (rc < 0)
         return rc;
-    if (!to_fine && x.numel == 0) /* as it is (at::native::pixel_unshuffle_cpu) */
+    /* an empty tensor is only copied (at::native::pixel_unshuffle_cpu) */
+    if (!to_fine && x.numel == 0)
         return dp_invoke(ctx, "aten::clone", "T>T", self, out);
     dp_copy_n(sizes, x.sizes, (size_t)x.ndim, sizeof(int64_t));
     int64_t *s = sizes + x.ndim - 3;
@@ -113,7 +114,7 @@ static int pixel_unshuffle(dp_ctx *ctx, dp_tensor *self, int64_t r, dp_tensor **
     return shuffled(ctx, self, r, false, out);
 }
 
-/* Others do the work, so any backend can have them. */
+/* The kernels only call other operators, so they work for any backend. */
 #define PIXEL_SHUFFLES                                                                             \
     DP_IMPL_UNBOXED("pixel_shuffle", pixel_shuffle, (T, i), (T)),                                  \
         DP_IMPL_UNBOXED("pixel_unshuffle", pixel_unshuffle, (T, i), (T))

@@ -1,7 +1,7 @@
 /* repeat.c -- repeat_interleave for a tensor of repeats (aten/src/ATen/native/Repeat.cpp). */
 #include "core/elements.h"
 
-/* The sum of repeats [n], none of them negative. */
+/* Set the sum of repeats [n].  DP_ERUNTIME: one of them is negative. */
 static int count_repeats(dp_ctx *ctx, const int64_t *repeats, int64_t n, const int64_t *wanted,
                          int64_t *total)
 {

@@ -4,11 +4,11 @@
 typedef struct flip_job {
     const dp_ctx *ctx;
     dp_view dst, src;
-    uint64_t flipped; /* a bit a dimension */
-    size_t size;      /* of an element */
+    uint64_t flipped; /* bit d: dimension d is flipped */
+    size_t size;      /* bytes of an element */
 } flip_job;
 
-/* Rows [begin, end): the elements of the last dimension, for each index of the others. */
+/* Copy rows [begin, end); a row is all elements along the last dimension. */
 static void flip_rows(int64_t begin, int64_t end, void *user)
 {
     const flip_job *j = user;
@@ -33,7 +33,8 @@ static void flip_rows(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* dims [n] as bits, each at most once.  Source: at::dim_list_to_bitset. */
+/* Convert dims [n] to a bit mask.  DP_ERUNTIME: a dimension is repeated.  Source:
+ * at::dim_list_to_bitset. */
 static int dims_as_bits(dp_ctx *ctx, const int64_t *dims, size_t n, int ndim, uint64_t *bits)
 {
     *bits = 0;
@@ -78,7 +79,8 @@ static int flip(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n, dp_
 
 /* -- roll -- */
 
-/* dim begins `start` elements further in; what was in front of them comes last. */
+/* Roll `dim` by `shift`: the result has the elements from index `start` on first, then the elements
+ * before them. */
 static int roll_dim(dp_ctx *ctx, dp_tensor *self, int64_t shift, int64_t dim, dp_tensor **out)
 {
     DP_VIEW(x, self);
@@ -102,7 +104,7 @@ static int roll_dim(dp_ctx *ctx, dp_tensor *self, int64_t shift, int64_t dim, dp
     return rc;
 }
 
-/* Without dimensions: all elements as one. */
+/* Roll all elements as one dimension. */
 static int roll_flat(dp_ctx *ctx, dp_tensor *self, int64_t shift, dp_tensor **out)
 {
     int64_t one[1] = {-1};

@@ -9,7 +9,7 @@ typedef struct triangle {
     size_t size;
 } triangle;
 
-/* Matrices' rows [begin, end). */
+/* Copy rows [begin, end) of the matrices. */
 static void triangle_rows(int64_t begin, int64_t end, void *user)
 {
     const triangle *t = user;
@@ -27,7 +27,8 @@ static void triangle_rows(int64_t begin, int64_t end, void *user)
             dst += at * t->dst.strides[d] * size;
             src += at * t->src.strides[d] * size;
         }
-        /* the first element that is kept of an upper triangle, or that is not of a lower one */
+        /* index of the first element to copy (upper triangle), or of the first one to set to 0
+         * (lower) */
         int64_t at = i + t->diagonal + !t->upper;
         at = at < 0 ? 0 : at > columns ? columns : at;
         int64_t kept = t->upper ? at : 0, n_kept = t->upper ? columns - at : at;
@@ -37,7 +38,7 @@ static void triangle_rows(int64_t begin, int64_t end, void *user)
     }
 }
 
-/* The triangle of self in *out; NULL: it is made. */
+/* Compute the triangle of self into *out; NULL: it is set to a new tensor. */
 static int write_triangle(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, bool upper,
                           dp_tensor **out)
 {

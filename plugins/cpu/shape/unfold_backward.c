@@ -2,8 +2,8 @@
  * they were read (aten/src/ATen/native/UnfoldBackward.h). */
 #include "lib/dims.h"
 
-/* Windows first, first + by, first + 2 by ... of grad are added to those of unfolded, which do not
- * overlap. */
+/* Add windows first, first + by, first + 2 by ... of grad to those of `unfolded`; these windows do
+ * not overlap. */
 static int add_windows(dp_ctx *ctx, dp_tensor *unfolded, dp_tensor *grad, int64_t dim,
                        int64_t first, int64_t by)
 {
@@ -39,7 +39,7 @@ static int unfold_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, s
     rc = dp_invoke(ctx, "aten::zero_", "T>", *out);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::unfold", "Tiii>T", *out, dim, size, step, &unfolded);
-    /* every so many windows share nothing */
+    /* windows that are `by` apart share no element */
     for (int64_t i = 0, by = rc == 0 && size > 0 ? (size - 1) / step + 1 : 0; rc == 0 && i < by;
          i++)
         rc = add_windows(ctx, unfolded, grad, dim, i, by);

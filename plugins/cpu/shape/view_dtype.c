@@ -78,7 +78,7 @@ static int view_as_complex(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 
 /* -- view.dtype -- */
 
-/* The geometry in elements `times` as large; sizes and strides in place. */
+/* Convert sizes and strides to those of elements that are `times` as large. */
 static int in_larger(dp_ctx *ctx, const dp_view *x, int64_t times, dp_dtype dtype, int64_t *sizes,
                      int64_t *strides, int64_t *offset)
 {

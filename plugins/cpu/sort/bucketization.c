@@ -5,7 +5,7 @@
  * can represent all its values. */
 #include "index/gather_scatter.h"
 
-/* Refuses what has no order. */
+/* Refuse complex dtypes, which have no order. */
 static int check_ordered(dp_ctx *ctx, const char *what, dp_dtype dtype)
 {
     if (dtype != DP_BOOL && !dp_dtype_is_complex(dtype))
@@ -15,19 +15,24 @@ static int check_ordered(dp_ctx *ctx, const char *what, dp_dtype dtype)
 
 /* -- searchsorted -- */
 
-enum { TOGETHER = 8 }; /* values that are looked up side by side: none waits for another's loads */
+/* number of values that are looked up at a time, so that no lookup waits for the loads of
+ * another */
+enum { TOGETHER = 8 };
 
 typedef struct searching {
-    dp_view values, from;  /* packed, of one dtype */
-    const int64_t *sorter; /* the order of `from` in each row; NULL: as it lies */
-    int64_t row, asked;    /* elements of a row of `from`; values that are looked up in it */
+    dp_view values, from; /* contiguous, of the same dtype */
+    /* order of the elements in each row of `from`; NULL: the row is sorted */
+    const int64_t *sorter;
+    /* elements of a row of `from`; number of values that are looked up in it */
+    int64_t row, asked;
     bool right;
-    dp_view out; /* packed */
+    dp_view out; /* contiguous */
 } searching;
 
-/* Where n values, TOGETHER at most, belong, each in the row that begins at first: by halves, [low,
- * low + left) of each, without a branch.  The halves are PyTorch's, for the sake of rows with NaN.
- * After the loop none has more than one left. */
+/* Define a function that finds the positions of `n` <= TOGETHER values v, each in the row that
+ * begins at first[k].  It bisects the range [low, low + left) of each value without a branch, at
+ * PyTorch's positions, so that rows with NaN give the same results.  After the loop, `left` is at
+ * most 1. */
 #define LOOKUP(type)                                                                               \
     __attribute__((always_inline)) static inline void lookup_##type(                               \
         const type *from, const int64_t *sorter, const int64_t *first, int64_t row, const type *v, \
@@ -69,7 +74,7 @@ LOOKUP(int64_t)
 LOOKUP(float)
 LOOKUP(double)
 
-/* Values i and behind it, n of them. */
+/* Search for `n` values, from value `i` on. */
 static void search_few(const searching *s, const int64_t *first, int64_t i, int n, int64_t *low)
 {
     if (s->row == 0)
@@ -108,7 +113,7 @@ static void search_range(int64_t begin, int64_t end, void *user)
 typedef struct search {
     dp_tensor *from, *values, *sorter; /* sorter may be NULL */
     bool right;
-    dp_dtype dtype; /* of the result */
+    dp_dtype dtype; /* dtype of the result */
 } search;
 
 static int check_search(dp_ctx *ctx, const search *s)
@@ -148,7 +153,8 @@ static int check_search(dp_ctx *ctx, const search *s)
     return 0;
 }
 
-/* *copy: the sorter, packed, its own: what is checked is what is used.  Owned. */
+/* Check the sorter, and set *copy, owned, to a contiguous copy, so that no other thread can change
+ * it after the check. */
 static int check_sorter(dp_ctx *ctx, const search *s, dp_tensor **copy)
 {
     const int64_t packed = DP_CONTIGUOUS;
@@ -192,7 +198,8 @@ static int fill_places(dp_ctx *ctx, const search *s, dp_tensor *from, dp_tensor 
     return dp_parallel_for(ctx, 0, v.numel, 1024, search_range, &job);
 }
 
-/* t cast to `dtype` and from there to what holds every value of it, packed.  *out owned. */
+/* Set *out, owned, to `t` converted to `dtype`, and then to a dtype that can represent all its
+ * values; contiguous. */
 static int widen(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_tensor **out)
 {
     dp_dtype wide = dp_dtype_is_integral(dtype, true) ? DP_INT64

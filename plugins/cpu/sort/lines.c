@@ -8,20 +8,23 @@
 #include <stdlib.h>
 
 enum {
-    LN_SHORT = 40,       /* elements up to which a line is sorted by insertion */
-    LN_BLOCK = 128,      /* records that a partition looks at together */
-    LN_WIDE = 16,        /* lines that are loaded together at most, */
-    LN_CACHED = 1 << 17, /* and bytes of their records */
-    LN_SLOTS = 64,       /* parts of the work, each with memory of its own, */
+    LN_SHORT = 40,       /* greatest number of elements of a line that is sorted by insertion */
+    LN_BLOCK = 128,      /* number of records that a partition compares at a time */
+    LN_WIDE = 16,        /* greatest number of lines that are loaded at a time */
+    LN_CACHED = 1 << 17, /* greatest number of bytes of the records of these lines */
+    /* greatest number of parts of the work, each with scratch memory of its own */
+    LN_SLOTS = 64,
     LN_SLOTS_LEAST = 8,
-    LN_SLOT_BYTES = 1 << 26, /* as long as they take no more than this together */
-    LN_SIFT = 32,            /* steps of a record that leaves a heap, see poll.h */
-    LN_FEW = 64,       /* topk keeps a heap where so many lines of k make no more than a line */
-    LN_LOOKED_AT = 32, /* elements that it looks at together */
-    LN_LINE_BYTES = 1 << 16, /* more than each element of a line takes, in all slots together */
+    /* limit of the bytes of all scratch memory, above which there are fewer parts */
+    LN_SLOT_BYTES = 1 << 26,
+    LN_SIFT = 32,      /* cost of a record that leaves a heap for poll_stops() (poll.h) */
+    LN_FEW = 64,       /* topk uses a heap if k is at most the length of a line divided by this */
+    LN_LOOKED_AT = 32, /* number of elements that the heap's loop compares at a time */
+    /* upper bound of the bytes of all parts' scratch memory per element of a line */
+    LN_LINE_BYTES = 1 << 16,
 };
 
-/* X(name, dtype, type of its bits, the sign's bit, bits of infinity or 0 of integers) */
+/* X(name, dtype, unsigned type of its bits, sign bit, bits of infinity or 0 for integers) */
 #define LN_TYPES(X)                                                                                \
     X(b8, DP_BOOL, uint8_t, UINT64_C(0), UINT64_C(0))                                              \
     X(u8, DP_UINT8, uint8_t, UINT64_C(0), UINT64_C(0))                                             \
@@ -34,27 +37,28 @@ enum {
     X(f32, DP_FLOAT32, uint32_t, UINT64_C(0x80000000), UINT64_C(0x7f800000))                       \
     X(f64, DP_FLOAT64, uint64_t, UINT64_C(0x8000000000000000), UINT64_C(0x7ff0000000000000))
 
-/* Without branches: signs are as good as random. */
+/* Define the conversion of an element's bits to a key whose unsigned order is the order of the
+ * elements, without branches, because signs are often random. */
 #define LN_KEY(name, dtype, type, sign, inf)                                                       \
     static inline type key_##name(type bits)                                                       \
     {                                                                                              \
         const type top = (type)(sign), infinity = (type)(inf);                                     \
         type negative = (type) - (type)(bits >> (8 * sizeof(type) - 1));                           \
         type key = bits ^ (negative | top);                                                        \
-        key = (type)(key + (bits == top));                           /* -0 */                      \
-        key |= (type) - (type)((bits & (type)(top - 1)) > infinity); /* NaN */                     \
+        key = (type)(key + (bits == top));                           /* the key of 0 */            \
+        key |= (type) - (type)((bits & (type)(top - 1)) > infinity); /* the greatest key */        \
         return infinity == 0 ? bits ^ top : key;                                                   \
     }
 LN_TYPES(LN_KEY)
 
-/* The other way, but for the keys of 0 and NaN. */
+/* Convert a key back to bits; not for the keys of 0 and NaN, which stand for several elements. */
 static inline uint64_t ln_bits(uint64_t key, uint64_t sign, uint64_t inf)
 {
     return inf != 0 && !(key & sign) ? ~key : key ^ sign;
 }
 
-/* Is work on n records to stop?  Then the loops of lines_of_size.h leave records in any order, and
- * what they return means nothing. */
+/* Test whether the request must stop, for work on `n` records.  If it must, the loops of
+ * lines_of_size.h leave records in any order, and their results have no meaning. */
 static bool ln_stops(int64_t n)
 {
     return n > POLL_STEPS && dp_stop_code(NULL) != 0;
@@ -65,32 +69,39 @@ struct ln_kind;
 typedef struct ln_job {
     ln_op op;
     const struct ln_kind *kind;
-    int64_t n, m, k;    /* elements of a line, and how many are left */
-    int64_t held;       /* of them become records; the others are only looked at */
-    uint64_t flip, nan; /* what keys are changed by; that of NaN, 0 if there is none */
+    /* elements of a line of x; of a line of the results; the k of topk or kthvalue */
+    int64_t n, m, k;
+    /* number of elements that become records; other elements are only compared with the heap's
+     * greatest */
+    int64_t held;
+    /* number with which keys are combined by exclusive or, for descending order; key of NaN, or
+     * 0 */
+    uint64_t flip, nan;
     bool sorted, stable;
-    int ndim, dim, across; /* across: the dimension whose lines are loaded together; -1: none */
+    int ndim, dim, across; /* across: the dimension whose lines are loaded at a time; -1: none */
     const int64_t *sizes;
     char *x, *value, *index;
-    int64_t x_strides[DP_DIM_MAX], value_strides[DP_DIM_MAX], index_strides[DP_DIM_MAX]; /* bytes */
+    /* strides in bytes */
+    int64_t x_strides[DP_DIM_MAX], value_strides[DP_DIM_MAX], index_strides[DP_DIM_MAX];
     int64_t x_step, value_step, index_step, x_line, value_line, index_line;
     int64_t width, together, units, slots;
     char *room;
     size_t room_bytes;
 } ln_job;
 
-/* Lines that are worked on together, w of them. */
+/* `w` lines that are computed at a time */
 typedef struct ln_block {
     const char *x;
     char *value, *index;
     int64_t w;
 } ln_block;
 
-/* Takes a record into a heap of k; the key of the greatest one in it is returned. */
+/* a function that puts a record into a heap of `k` records, and returns the greatest key in the
+ * heap */
 typedef uint64_t ln_take(void *records, int64_t k, uint64_t key, int64_t at);
 
-/* The elements of a line behind the first k whose keys are less than bound are taken, one after the
- * other, each of which lowers it. */
+/* Define a function that puts those elements of a line after the first k whose keys are less than
+ * `bound` into the heap; each one lowers the bound. */
 #define LN_TAKE_LESS(name, dtype, type, sign, inf)                                                 \
     static void take_less_##name(const ln_job *j, const char *x, ln_take *take, void *records,     \
                                  uint64_t bound)                                                   \
@@ -139,7 +150,7 @@ typedef struct ln_kind {
     } types[DP_DTYPE_END];
 } ln_kind;
 
-/* Keys of up to 32 bits in lines of up to 2^32 elements. */
+/* keys of up to 32 bits, in lines of up to 2^32 elements */
 #define NAME(f)       f##_narrow
 #define REC           uint64_t
 #define KEY(r)        ((r) >> 32)
@@ -179,7 +190,7 @@ static void run_block(const ln_job *j, dp_dtype dtype, int64_t unit, char *recor
         rest /= j->sizes[d];
     }
     j->kind->types[dtype].load(j, &l, records);
-    if (ln_stops(j->held * l.w)) /* not all of them may be there */
+    if (ln_stops(j->held * l.w)) /* the request must stop, so records may be missing */
         return;
     if (j->held < j->n)
         j->kind->top_of(j, take_less_of[dtype], l.x, records);
@@ -222,7 +233,8 @@ static void strides_of(const ln_job *j, const dp_view *v, int64_t *strides)
         strides[d] = lacks && d == j->dim ? 0 : v->strides[from++] * bytes;
 }
 
-/* The dimension along which lines lie nearest to each other; -1: a line's own elements do. */
+/* Return the dimension along which lines are nearest to each other in memory; -1: the elements of a
+ * line are nearer. */
 static int neighbours(const ln_job *j)
 {
     int found = -1;
@@ -257,7 +269,7 @@ static void plan(ln_job *j, int64_t lines)
     j->slots = j->slots < j->units ? j->slots : j->units;
 }
 
-/* Steps of a line of n: about those of a sort, or one each. */
+/* Return the cost of a line of `n` elements, in element operations. */
 static double cost_of(const ln_call *c, double n)
 {
     return c->op == LN_SORT || c->op == LN_MODE ? 8 * n : 2 * n;

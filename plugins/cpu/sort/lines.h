@@ -9,7 +9,7 @@
 
 #include "core/elements.h"
 
-/* elements of a line of n that are returned, and their order */
+/* the elements of a line that are returned, and their order */
 typedef enum ln_op {
     LN_SORT,      /* all elements, sorted; equal elements keep their order */
     LN_TOP,       /* the first k elements, sorted if `sorted` */
@@ -20,21 +20,22 @@ typedef enum ln_op {
     LN_OPS
 } ln_op;
 
+/* arguments of a call */
 typedef struct ln_call {
     ln_op op;
     dp_tensor *self;
     int64_t dim; /* dimension of self, wrapped */
     int64_t k;
-    bool descending; /* greatest first, NaN before all; for LN_SORT and LN_TOP */
-    bool sorted;
-    /* for LN_SORT: equal elements keep their order; else they are in PyTorch's order */
+    bool descending; /* for LN_SORT and LN_TOP: the greatest elements are first, NaN before them */
+    bool sorted;     /* for LN_TOP */
+    /* for LN_SORT: equal elements keep their order; else they get the order of PyTorch's sort */
     bool stable;
 } ln_call;
 
-/* Store the returned elements of each line in `values`, of self's dtype, and their indices in the
- * lines in `indices`, int64.  Both have the shape of self, except in dim; dim is missing if one
- * element is returned.  Neither may share memory with self.  self must have a dtype with an
- * order. */
+/* Store the returned elements of each line in `values`, which has self's dtype, and their indices
+ * in the line in `indices`, which is int64.  Both have the sizes of self, except in dim; if only
+ * one element is returned, they do not have dim.  Neither may share memory with self.  The dtype of
+ * self must not be complex. */
 int ln_run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indices);
 
 #endif

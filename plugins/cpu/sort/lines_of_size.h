@@ -1,14 +1,14 @@
-/* lines_of_size.h -- algorithms on records, included once for each kind of record, with
+/* lines_of_size.h -- template of algorithms on records, included once for each kind of record,
+ * after the definition of
  *
- *     NAME(f)        f with the suffix of the kind
- *     REC            the record
- *     KEY(r), AT(r)  its key and its index
+ *     NAME(f)        the name f with the suffix of the kind
+ *     REC            the type of a record
+ *     KEY(r), AT(r)  the key and the index of a record
  *     MAKE(key, at)  a record
  *     KEY_BYTES      bytes of a key
  *
- * Which of several equal elements topk, kthvalue and mode return is visible to callers.  So these
- * are the algorithms that PyTorch runs on its C++ library (libstdc++: bits/stl_algo.h, stl_heap.h),
- * step by step. */
+ * Callers can see which of several equal elements topk, kthvalue and mode return.  The algorithms
+ * therefore do the same steps as PyTorch, which uses libstdc++ (bits/stl_algo.h, stl_heap.h). */
 
 #define LESS(a, b) (KEY(a) < KEY(b))
 
@@ -96,10 +96,10 @@ static void NAME(median_to_front)(REC *to, REC *a, REC *b, REC *c)
         NAME(swap)(to, LESS(*a, *c) ? a : LESS(*b, *c) ? c : b);
 }
 
-/* The middle part of a partition of [*begin, *end).  Records on the wrong side of the pivot are
- * exchanged in pairs, in the order in which scans from both ends would meet them, but without a
- * branch per record (Edelkamp, Weiss: BlockQuicksort).  Then *begin and *end are at the next
- * records on the wrong side, or at records that were not compared. */
+/* Partition a part of [*begin, *end) without a branch per record (Edelkamp, Weiss: BlockQuicksort).
+ * Records on the wrong side of the pivot are exchanged in pairs, in the order in which scans from
+ * both ends would find them.  Then *begin and *end are set to the next records on the wrong side,
+ * or to records that were not compared. */
 static void NAME(exchange)(REC *r, int64_t *begin, int64_t *end, REC pivot)
 {
     uint8_t left[LN_BLOCK], right[LN_BLOCK]; /* distances from the ends */
@@ -126,7 +126,8 @@ static void NAME(exchange)(REC *r, int64_t *begin, int64_t *end, REC pivot)
     *end = j - (n_right ? right[at_right] : 0);
 }
 
-/* Return the beginning of the second part; there are more than 3 records. */
+/* Partition [begin, end), which has more than 3 records; return the index where the second part
+ * begins. */
 static int64_t NAME(partition)(REC *r, int64_t begin, int64_t end)
 {
     int64_t i = begin + 1, j = end;
@@ -191,7 +192,7 @@ static void NAME(sort_parts)(REC *r, int64_t begin, int64_t end, int depth)
     }
 }
 
-/* Sort; equal records have no particular order (std::sort). */
+/* Sort r [n] like std::sort, which does not preserve the order of equal records. */
 static void NAME(sort_any)(REC *r, int64_t n)
 {
     if (n > 1)
@@ -201,7 +202,7 @@ static void NAME(sort_any)(REC *r, int64_t n)
         NAME(insertion_sort)(r, n);
 }
 
-/* -- operations on a line, which move the returned records to the front -- */
+/* -- operations on a line: the returned records are moved to the front -- */
 
 /* Sort by the bytes of the keys, the last byte first; a byte that is equal in all keys is
  * skipped. */
@@ -308,7 +309,8 @@ static int64_t NAME(divide)(REC *r, int64_t left, int64_t right, int64_t *next)
     return b;
 }
 
-/* Hoare's selection with a median of three, as in PyTorch (quick_select_template). */
+/* Move the record of rank j->k to the front, by Hoare's selection with a median of three, as in
+ * PyTorch (quick_select_template). */
 static void NAME(kth)(const ln_job *j, REC *r, REC *room)
 {
     int64_t left = 0, right = j->n - 1;
@@ -371,7 +373,7 @@ static void NAME(nanmedian)(const ln_job *j, REC *r, REC *room)
 {
     int64_t nans = NAME(nans)(j, r, room);
 
-    if (nans == j->n) /* no NaN is less than, or equal to, another NaN */
+    if (nans == j->n) /* rank() would compare keys, but no NaN is equal to another NaN */
         NAME(select)(r, 0, j->n);
     else
         NAME(rank)(j, r, room, (j->n - nans - 1) / 2);
@@ -412,7 +414,7 @@ static void NAME(work)(const ln_job *j, void *records, void *room)
 
 /* -- conversion between elements and records -- */
 
-/* Load the first j->held elements of l->w lines. */
+/* Define the loading of the first j->held elements of l->w lines. */
 #define LOAD(name, dtype, type, sign, inf)                                                         \
     static void NAME(load_##name)(const ln_job *j, const ln_block *l, void *records)               \
     {                                                                                              \
@@ -427,7 +429,7 @@ static void NAME(work)(const ln_job *j, void *records, void *room)
 LN_TYPES(LOAD)
 #undef LOAD
 
-/* Store the first j->m records of each line. */
+/* Define the storing of the first j->m records of each line. */
 #define STORE(name, dtype, type, sign, inf)                                                        \
     static void NAME(store_##name)(const ln_job *j, const ln_block *l, const void *records)        \
     {                                                                                              \

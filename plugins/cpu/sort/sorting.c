@@ -5,7 +5,8 @@
 
 #define NUMBERS (DENSE_NUMBERS)
 
-/* A tensor for results must have one place for each, and none of self's. */
+/* Check that the elements of `out` do not share memory with one another and, if `apart` or if it
+ * overlaps only partly, not with self. */
 static int check_memory(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, bool apart)
 {
     int overlap = dp_overlap(out, self);
@@ -13,12 +14,12 @@ static int check_memory(dp_ctx *ctx, dp_tensor *self, dp_tensor *out, bool apart
     return check_apart(ctx, out, &self, apart || overlap == 2);
 }
 
-/* ln_run(), of a copy where a result is written to self itself. */
+/* Call ln_run(); if a result shares memory with self, call it with a copy of self. */
 static int run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indices)
 {
     ln_call own = *c;
     DP_VIEW(x, c->self);
-    if (x.ndim == 0) { /* a line of its own, of any dtype */
+    if (x.ndim == 0) { /* a 0-dim tensor, of any dtype, is its own result */
         int copied = dp_copy(ctx, values, c->self);
         return copied < 0 ? copied : dp_invoke(ctx, "aten::zero_", "T>", indices);
     }
@@ -32,7 +33,7 @@ static int run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indi
     return rc;
 }
 
-/* Hands on rc; results that were not given go when that is a failure. */
+/* Return `rc`; if it is an error and the results were not given, release them. */
 static int end(int rc, bool given, dp_tensor **values, dp_tensor **indices)
 {
     if (rc < 0 && !given) {
@@ -42,7 +43,7 @@ static int end(int rc, bool given, dp_tensor **values, dp_tensor **indices)
     return rc;
 }
 
-/* Both results of these sizes [ndim], made or resized; strides may be NULL. */
+/* Make or resize both results to sizes [ndim]; strides may be NULL. */
 static int set_outputs(dp_ctx *ctx, const ln_call *c, bool apart, int ndim, const int64_t *sizes,
                        const int64_t *strides, dp_tensor **values, dp_tensor **indices)
 {
@@ -61,8 +62,8 @@ static int set_outputs(dp_ctx *ctx, const ln_call *c, bool apart, int ndim, cons
 
 /* -- sort, topk -- */
 
-/* Results that are there get self's shape, and its order of dimensions if they had another
- * shape. */
+/* Resize given results to the shape of self; a result that had another shape gets self's order of
+ * dimensions. */
 static int resize_like(dp_ctx *ctx, const ln_call *c, dp_tensor **values, dp_tensor **indices)
 {
     dp_tensor *like;
@@ -77,7 +78,7 @@ static int resize_like(dp_ctx *ctx, const ln_call *c, dp_tensor **values, dp_ten
     return rc;
 }
 
-/* Equal elements stay in their order, whatever is asked for. */
+/* Run sort.  Equal elements keep their order, whether or not the call asks for it. */
 static int sort_lines(dp_ctx *ctx, ln_call *c, dp_tensor **values, dp_tensor **indices)
 {
     bool given = *values != NULL;
@@ -188,13 +189,13 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("sort.stable", sort, (T, ob, i, b), (
                 DP_IMPL_UNBOXED("topk", topk, (T, i, i, b, b), (T, T)),
                 DP_IMPL_UNBOXED("topk.values", topk_out, (T, i, i, b, b, T, T), ()))
 
-/* -- one of each line -- */
+/* -- one element of each line -- */
 
-/* Names of an operator in error messages, and the dtypes that it takes. */
+/* names of the operator and of its loops in error messages, and the dtypes that it takes */
 typedef struct one_names {
     const char *call, *loop;
     unsigned types;
-    bool apart; /* values may not share memory with self */
+    bool apart; /* `values` must not share memory with self */
 } one_names;
 
 static int check_one(dp_ctx *ctx, const ln_call *c, const one_names *names)

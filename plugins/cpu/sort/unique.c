@@ -8,22 +8,24 @@
 #include "order.h"
 #include <stdlib.h>
 
-/* n rows of m values each, packed. */
+/* n rows of m values each, contiguous */
 typedef struct rows {
     dp_view values; /* int64 or float64 */
     int64_t n, m;
 } rows;
 
-/* Equal neighbours in an order of n rows.  All in memory of the call, or of a tensor. */
+/* Runs of equal neighbours in n ordered rows.  The arrays are freed when the call ends, or belong
+ * to a tensor. */
 typedef struct runs {
     int64_t n, count;
-    const int64_t *order; /* [n]; NULL: as they lie */
-    int64_t *starts;      /* [count + 1]: where each run begins in that order, and n */
-    const uint8_t *bytes; /* [n]; NULL: in order.  The elements, of which run_of has the run */
+    const int64_t *order; /* [n] order of the rows; NULL: they are in order */
+    int64_t *starts;      /* [count + 1] index at which each run begins, then n */
+    /* [n] elements of one byte, not in order, whose runs are run_of[byte]; NULL: not used */
+    const uint8_t *bytes;
     const int64_t *run_of;
 } runs;
 
-/* NaN is behind everything, and of two NaN neither is equal to the other. */
+/* Compare two rows.  NaN is greater than all numbers, and two NaN are not equal. */
 static int compare_rows(const rows *r, int64_t a, int64_t b, bool *equal)
 {
     const int64_t *i = r->values.data;
@@ -80,7 +82,8 @@ static int group_rows(dp_ctx *ctx, rows *r, bool sorted, runs *g)
     return dp_checkpoint(ctx);
 }
 
-/* The runs of x [g->n], which lies in the order of g: found without a branch for each element. */
+/* Find the runs of x [g->n], whose elements are in the order of g, without a branch for each
+ * element. */
 static void group_elements(dp_dtype dtype, const void *data, runs *g)
 {
     int64_t *starts = g->starts, k = g->n > 0, n = g->n;
@@ -107,7 +110,7 @@ static void group_elements(dp_dtype dtype, const void *data, runs *g)
 
 /* -- results -- */
 
-/* *out: the run of each row, of these sizes */
+/* Set *out to the index of the run of each row, with these sizes. */
 static int inverse_of(dp_ctx *ctx, const runs *g, dp_device device, int ndim, const int64_t *sizes,
                       dp_tensor **out)
 {
@@ -126,7 +129,7 @@ static int inverse_of(dp_ctx *ctx, const runs *g, dp_device device, int ndim, co
     return 0;
 }
 
-/* *out: the lengths of the runs */
+/* Set *out to the lengths of the runs. */
 static int counts_of(dp_ctx *ctx, const runs *g, dp_device device, dp_tensor **out)
 {
     int rc = dp_empty(ctx, DP_INT64, device, 1, &g->count, DP_CONTIGUOUS, out);
@@ -140,7 +143,7 @@ static int counts_of(dp_ctx *ctx, const runs *g, dp_device device, dp_tensor **o
     return 0;
 }
 
-/* *out: the first element of each run of `data`, which lies in the order of g */
+/* Set *out to the first element of each run of `data`, whose elements are in the order of g. */
 static int firsts_of(dp_ctx *ctx, const runs *g, const dp_view *data, dp_tensor **out)
 {
     int rc = dp_empty(ctx, data->dtype, data->device, 1, &g->count, DP_CONTIGUOUS, out);
@@ -187,7 +190,7 @@ static int check_type(dp_ctx *ctx, const char *what, dp_dtype dtype)
     return dp_fail(ctx, DP_ERUNTIME, "\"%s\" not implemented for '%s'", what, dp_dtype_name(dtype));
 }
 
-/* The inverse, of these sizes, and the counts as far as they are asked for. */
+/* Set the inverse, with these sizes, and the counts; those that are not wanted have no elements. */
 static int give_groups(dp_ctx *ctx, const runs *g, const dp_view *x, int ndim, const int64_t *sizes,
                        unique *u)
 {
@@ -202,7 +205,7 @@ static int give_groups(dp_ctx *ctx, const runs *g, const dp_view *x, int ndim, c
 
 /* -- elements of one byte: counted, not sorted -- */
 
-enum { BYTES = 256, SIDES = 4 }; /* SIDES: tables that count at the same time */
+enum { BYTES = 256, SIDES = 4 }; /* SIDES: number of tables that count in parallel */
 
 /* Return the rank of `byte` in the order of `dtype`; a bool is 0 or 1. */
 static uint8_t rank_of(dp_dtype dtype, uint8_t byte)
@@ -210,8 +213,8 @@ static uint8_t rank_of(dp_dtype dtype, uint8_t byte)
     return dtype == DP_BOOL ? byte != 0 : dtype == DP_INT8 ? byte ^ 0x80 : byte;
 }
 
-/* starts [BYTES + 1] of the runs that sorting x [n] would give, values [BYTES] their bytes, and
- * run_of [BYTES] of each byte the run that it is in.  The number of runs. */
+/* Count x [n].  Set starts [BYTES + 1] and values [BYTES] to the runs that sorting x would give,
+ * and run_of [BYTES] to the run of each byte.  Return the number of runs. */
 static int64_t count_bytes(dp_dtype dtype, const uint8_t *x, int64_t n, int64_t *starts,
                            uint8_t *values, int64_t *run_of)
 {
@@ -251,8 +254,8 @@ static int unique_bytes(dp_ctx *ctx, const dp_view *packed, const dp_view *x, un
     return rc;
 }
 
-/* The runs of `packed`, sorted or as it lies.  Sorting is stable: of equal ones the first is
- * given. */
+/* Find the runs of `packed`, sorted or in its own order.  The sort is stable, so the first of equal
+ * elements is returned. */
 static int unique_elements(dp_ctx *ctx, dp_tensor *packed, const dp_view *x, unique *u)
 {
     runs g;
@@ -277,7 +280,7 @@ static int unique_elements(dp_ctx *ctx, dp_tensor *packed, const dp_view *x, uni
     return rc;
 }
 
-/* All elements of self, in row-major order. */
+/* Run unique over all elements of self, in row-major order. */
 static int unique_flat(dp_ctx *ctx, dp_tensor *self, unique *u)
 {
     dp_tensor *flat = NULL, *packed = NULL;
@@ -319,7 +322,7 @@ static int check_slices(dp_ctx *ctx, const dp_view *x, int64_t dim)
     return 0;
 }
 
-/* The rows of t [n, ...] that are there, each once, as *values [k, ...]; where they are in *g. */
+/* Set *values [k, ...] to the distinct rows of t [n, ...], and *g to their runs. */
 static int find_rows(dp_ctx *ctx, dp_tensor *t, bool sorted, runs *g, dp_tensor **values)
 {
     dp_tensor *wide, *first = NULL;
@@ -342,7 +345,7 @@ static int find_rows(dp_ctx *ctx, dp_tensor *t, bool sorted, runs *g, dp_tensor 
     return rc;
 }
 
-/* self's slices along dim */
+/* Run unique over the slices of self along dim. */
 static int unique_slices(dp_ctx *ctx, dp_tensor *self, int64_t dim, unique *u)
 {
     runs g;
@@ -373,7 +376,7 @@ static int unique_slices(dp_ctx *ctx, dp_tensor *self, int64_t dim, unique *u)
 
 /* aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool
  *     return_counts=False) -> (Tensor, Tensor, Tensor)
- * Sorted either way. */
+ * The result is sorted even if `sorted` is false. */
 static int unique2(dp_ctx *ctx, dp_tensor *self, bool sorted, bool inverse, bool counts,
                    dp_tensor **values, dp_tensor **group, dp_tensor **count)
 {
@@ -410,7 +413,7 @@ static int unique_consecutive(dp_ctx *ctx, dp_tensor *self, bool inverse, bool c
 
 /* aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False,
  *     bool return_counts=False) -> (Tensor, Tensor, Tensor)
- * All three are given whatever is asked for, and sorted. */
+ * All three results are computed, and sorted, whatever the other arguments are. */
 static int unique_dim(dp_ctx *ctx, dp_tensor *self, int64_t dim, bool sorted, bool inverse,
                       bool counts, dp_tensor **values, dp_tensor **group, dp_tensor **count)
 {

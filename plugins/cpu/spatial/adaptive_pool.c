@@ -11,11 +11,12 @@
 
 typedef struct kind {
     const char *name, *types_name,
-        *back_name; /* in errors: its own, of dtypes, and of a gradient's */
+        /* names in error messages: of the operator, of the dtype error, of the gradient */
+        *back_name;
     int dims;
-    bool last; /* channels_last is kept */
+    bool last; /* the result may be channels_last */
     unsigned types;
-    bool no_channels; /* a batch may have none */
+    bool no_channels; /* a batch may have no channels */
 } kind;
 
 static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
@@ -35,7 +36,7 @@ static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
     return 0;
 }
 
-/* Geometry of the result: its space is `size`. */
+/* Set the geometry of the result, whose spatial sizes are `size`. */
 static int plan(dp_ctx *ctx, const kind *k, dp_tensor *self, const dp_value *size, pooling *p)
 {
     DP_VIEW(x, self);
@@ -57,7 +58,8 @@ static int plan(dp_ctx *ctx, const kind *k, dp_tensor *self, const dp_value *siz
     return 0;
 }
 
-/* Place o of `out` is of what lies between its ends, laid over `in`. */
+/* Make the windows: the result's element o covers the input from o in / out (rounded down) to (o +
+ * 1) in / out (rounded up). */
 static int make_axes(dp_ctx *ctx, pooling *p)
 {
     int rc = 0;
@@ -90,7 +92,7 @@ static int make_averages(dp_ctx *ctx, pooling *p)
     return rc;
 }
 
-/* -- averages: self, output_size -- */
+/* -- averages; arguments: self, output_size -- */
 
 static int average(dp_call *call, const kind *k)
 {
@@ -137,7 +139,7 @@ static int plan_back(dp_ctx *ctx, const kind *k, dp_tensor *grad, dp_tensor *sel
     return rc < 0 ? rc : dense_check_type(ctx, k->back_name, x.dtype, k->types);
 }
 
-/* grad_output, self */
+/* arguments: grad_output, self */
 static int average_back(dp_call *call, const kind *k)
 {
     enum { ARGS = 2 };
@@ -152,7 +154,7 @@ static int average_back(dp_call *call, const kind *k)
     return pool_return(call, pool_add_back(call->ctx, &p, grad, &out), ARGS, 0, &out);
 }
 
-/* -- maxima: self, output_size -- */
+/* -- maxima; arguments: self, output_size -- */
 
 static int maximum(dp_call *call, const kind *k)
 {
@@ -180,7 +182,7 @@ static int check_indices(dp_ctx *ctx, const pooling *p, dp_tensor *indices)
     return rc < 0 ? rc : dense_check_same(ctx, DP_INT64, i.dtype);
 }
 
-/* grad_output, self, indices */
+/* arguments: grad_output, self, indices */
 static int maximum_back(dp_call *call, const kind *k)
 {
     enum { ARGS = 3 };
@@ -197,9 +199,10 @@ static int maximum_back(dp_call *call, const kind *k)
     return pool_return(call, rc, ARGS, 0, &out);
 }
 
-/* -- fractional: windows of one size that begin where a sample says -- */
+/* -- fractional pooling: windows of one size, whose positions depend on a random sample -- */
 
-/* Where window o begins, of `out` that share `room` places.  Source: generate_intervals. */
+/* Return the first index of window `o` of `out`.  `room` is the number of possible positions.
+ * Source: generate_intervals. */
 static double interval(int64_t o, int64_t out, int64_t room, double sample, bool single)
 {
     if (o == out - 1)
@@ -232,7 +235,8 @@ static int make_intervals(dp_ctx *ctx, const pooling *p, int d, int64_t kernel, 
     return rc;
 }
 
-/* samples: of each plane one number for each dimension of space, in 2-d the width's first. */
+/* Make the windows of each plane.  `samples` has a number for each plane and spatial dimension; in
+ * 2-d, the width's comes first. */
 static int make_planes(dp_ctx *ctx, pooling *p, const int64_t *kernel, dp_tensor *samples)
 {
     int64_t planes = space_planes(&p->from), dims = p->from.dims, first = SPACE_MAX - dims;
@@ -266,7 +270,7 @@ static int make_planes(dp_ctx *ctx, pooling *p, const int64_t *kernel, dp_tensor
     return rc;
 }
 
-/* kernel [SPACE_MAX] */
+/* Set up a fractional pooling; kernel [SPACE_MAX]. */
 static int plan_fractional(dp_ctx *ctx, const kind *k, dp_tensor *self, const dp_value *list,
                            const dp_value *size, int64_t *kernel, pooling *p)
 {
@@ -287,7 +291,7 @@ static int plan_fractional(dp_ctx *ctx, const kind *k, dp_tensor *self, const dp
     return rc;
 }
 
-/* self, kernel_size, output_size, random_samples */
+/* arguments: self, kernel_size, output_size, random_samples */
 static int fractional(dp_call *call, const kind *k)
 {
     enum { ARGS = 4 };
@@ -317,7 +321,7 @@ static int fractional(dp_call *call, const kind *k)
     return pool_return(call, rc, ARGS, 1, &indices);
 }
 
-/* grad_output, self, kernel_size, output_size, indices */
+/* arguments: grad_output, self, kernel_size, output_size, indices */
 static int fractional_back(dp_call *call, const kind *k)
 {
     enum { ARGS = 5 };

@@ -11,10 +11,10 @@ typedef struct sampler {
     dp_tensor *input, *grid;
     int64_t mode, padding;
     bool align;
-    int64_t sizes[5]; /* of the result */
+    int64_t sizes[5]; /* sizes of the result */
 } sampler;
 
-/* -- checks: at::native::check_grid_sampler_common and kin -- */
+/* -- checks; source: at::native::check_grid_sampler_common and similar functions -- */
 
 static int check_shapes(dp_ctx *ctx, const sampler *s, const dp_view *x, const dp_view *g)
 {
@@ -93,7 +93,7 @@ static int check_grad(dp_ctx *ctx, const sampler *s, dp_tensor *grad)
 
 /* -- running -- */
 
-/* t itself where it lies packed.  *out owned. */
+/* Set *out, owned, to `t` if it is contiguous, else to a contiguous copy. */
 static int pack(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
 {
     if (dp_tensor_is_contiguous(t, DP_CONTIGUOUS)) {
@@ -112,7 +112,7 @@ static const char *data_of(const dp_tensor *t)
     return v.data;
 }
 
-/* Packs input, grid and grad (which may be NULL) into held [3], owned. */
+/* Set held [3], owned, to contiguous input, grid and grad; grad may be NULL. */
 static int prepare(dp_ctx *ctx, const sampler *s, dp_tensor *grad, dp_tensor **held, grid_job *j)
 {
     DP_VIEW(x, s->input);
@@ -184,7 +184,7 @@ static int sample(dp_ctx *ctx, sampler *s, dp_tensor **out)
     return rc;
 }
 
-/* One gradient, of the input or of the grid, in `out`. */
+/* Compute one gradient, of the input or of the grid, into `out`. */
 static int run_back(dp_ctx *ctx, const sampler *s, const grid_job *job, bool of_input,
                     dp_tensor *out)
 {
@@ -196,7 +196,7 @@ static int run_back(dp_ctx *ctx, const sampler *s, const grid_job *job, bool of_
     j.out = y.data;
     dp_zero_n(y.data, (size_t)y.numel, dp_dtype_size(y.dtype));
     if (!of_input && j.mode == GRID_NEAREST)
-        return 0; /* what is sampled does not change with the point */
+        return 0; /* the gradient of the grid is 0 with nearest neighbours */
     if (of_input)
         return dp_parallel_for(ctx, 0, j.n * j.groups,
                                dense_grain((double)j.points * 4 * GRID_GROUP),
@@ -206,7 +206,7 @@ static int run_back(dp_ctx *ctx, const sampler *s, const grid_job *job, bool of_
                            loops_of(s)->grid_back, &j);
 }
 
-/* mask: which gradients are wanted; that of the grid is always made. */
+/* Compute the gradients that the mask selects; the gradient of the grid is always computed. */
 static int sample_back(dp_ctx *ctx, sampler *s, dp_tensor *grad, const bool *mask,
                        dp_tensor **input, dp_tensor **grid)
 {

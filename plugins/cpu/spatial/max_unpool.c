@@ -53,7 +53,7 @@ static int check_tensors(dp_ctx *ctx, int dims, const dp_view *x, const dp_view 
     return 0;
 }
 
-/* self, indices, output_size; in 3-d stride and padding, too */
+/* arguments: self, indices, output_size; in 3-d also stride and padding */
 static int unpool(dp_call *call, int dims)
 {
     const uint32_t lists = dims == 2 ? 1 : 3, n_args = 2 + lists;

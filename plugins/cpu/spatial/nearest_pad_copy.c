@@ -3,18 +3,20 @@
 #include "core/elements.h"
 #include "window.h"
 
-enum { WORTHWHILE = 1 << 16 }; /* bytes that are worth a thread */
+enum { WORTHWHILE = 1 << 16 }; /* number of bytes that take longer to copy than waking a thread */
 
 typedef struct copying {
     const wn_axis *axes;
     const char *x;
     char *y;
-    int64_t bytes; /* of the elements at a place */
+    int64_t bytes; /* bytes of the elements at one position */
     int64_t from, to,
-        rest; /* along the width: places [from, to) of the result are those from `rest` on */
+        /* along the width, positions [from, to) of the result are copies of the input's positions
+         * from `rest` on */
+        rest;
 } copying;
 
-/* The longest run of places beside one another. */
+/* Find the longest run of neighbouring positions. */
 static void find_run(const wn_axis *a, copying *c)
 {
     for (int64_t o = 0, end; o < a->out; o = end) {

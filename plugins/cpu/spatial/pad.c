@@ -10,14 +10,15 @@
 
 typedef struct kind {
     const char *name, *types_name,
-        *back_name; /* in errors: its own, of dtypes, and of a gradient's */
+        /* names in error messages: of the operator, of the dtype error, of the gradient */
+        *back_name;
     int dims;
-    bool reflects; /* else the last element is repeated */
+    bool reflects; /* reflection padding; else the last element is repeated */
     unsigned types;
 } kind;
 
-/* Place o of the result, before which `pad` places are added (or taken).  Source: the kernels'
- * index math. */
+/* Return the index in the input of the result's element `o`; `pad` elements are added before the
+ * first one (negative: removed).  Source: the kernels' index computation. */
 static int64_t source_of(const kind *k, int64_t o, int64_t in, int64_t pad)
 {
     int64_t place = o;
@@ -38,7 +39,8 @@ static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
     if (k->dims > 1 && x->ndim <= k->dims)
         return dp_fail(ctx, DP_EINDEX, "%s: Dimension out of range, of an input of size %s",
                        k->name, shape);
-    /* one image without channels is an error but for reflection in one or two dimensions */
+    /* an input without a batch must have channels, except for reflection in one or two
+     * dimensions */
     for (int d = batched || (k->reflects && k->dims < 3); d < x->ndim; d++)
         empty = empty || x->sizes[d] == 0;
     if ((x->ndim != k->dims + 1 && !batched) || empty)
@@ -49,11 +51,12 @@ static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
     return 0;
 }
 
-/* pad: before and after the last dimension, then the one in front of it, and so on. */
+/* Set the sizes of dimension `d`.  `pad` has the padding before and after the last dimension, then
+ * of the dimension before it, and so on. */
 static int size_dim(dp_ctx *ctx, const kind *k, pooling *p, int d, const int64_t *pad)
 {
     int64_t in = p->from.size[d], sum;
-    int64_t least = k->dims == 1; /* of several, PyTorch looks at all together */
+    int64_t least = k->dims == 1; /* with several dimensions, PyTorch checks all of them together */
 
     if (k->reflects && (pad[0] >= in || pad[1] >= in))
         return dp_fail(
@@ -68,7 +71,7 @@ static int size_dim(dp_ctx *ctx, const kind *k, pooling *p, int d, const int64_t
                        " is too small or too large for a padding of %" PRId64 " and %" PRId64,
                        k->name, in, pad[0], pad[1]);
     p->to.size[d] = sum;
-    /* ends that are cut off further than the other side has elements */
+    /* the ends may be cut off by more than the other side has elements */
     const int64_t ends[] = {source_of(k, 0, in, pad[0]), source_of(k, sum - 1, in, pad[0])};
     for (int i = 0; i < 2 && sum > 0; i++)
         if (ends[i] < 0 || ends[i] >= in)
@@ -122,7 +125,7 @@ static int make_axes(dp_ctx *ctx, const kind *k, const dp_value *padding, poolin
     return rc;
 }
 
-/* self, padding */
+/* arguments: self, padding */
 static int pad(dp_call *call, const kind *k)
 {
     enum { ARGS = 2 };
@@ -139,7 +142,7 @@ static int pad(dp_call *call, const kind *k)
     return pool_return(call, pool_copy(call->ctx, &p, self, &out), ARGS, 0, &out);
 }
 
-/* grad_output, self, padding */
+/* arguments: grad_output, self, padding */
 static int pad_back(dp_call *call, const kind *k)
 {
     enum { ARGS = 3 };

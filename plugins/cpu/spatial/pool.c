@@ -9,9 +9,9 @@
 
 typedef struct kind {
     const char *name, *types_name,
-        *back_name; /* in errors: of lists, of dtypes, and of a gradient's */
+        *back_name; /* names in error messages: of lists, of the dtype error, of the gradient */
     int dims;
-    bool last; /* channels_last is kept */
+    bool last; /* the result may be channels_last */
     bool fits; /* the kernel must not be larger than the input */
     unsigned types;
 } kind;
@@ -20,14 +20,14 @@ typedef struct window {
     const kind *kind;
     int64_t kernel[SPACE_MAX], stride[SPACE_MAX], padding[SPACE_MAX], dilation[SPACE_MAX];
     bool ceil_mode, count_padding;
-    int64_t divisor; /* 0: not given */
+    int64_t divisor; /* divisor_override; 0: not given */
     pooling p;
 } window;
 
-enum { MOST = INT32_MAX }; /* PyTorch's limit; it keeps products of two sizes within int64 */
+enum { MOST = INT32_MAX }; /* PyTorch's limit; products of two sizes then fit in int64 */
 static const char *const number_names[] = {"", "", "two", "three"};
 
-/* -- checks: at::native's pool2d_shape_check, pool3d_shape_check -- */
+/* -- checks; source: at::native's pool2d_shape_check, pool3d_shape_check -- */
 
 static int take_list(dp_ctx *ctx, const kind *k, const char *name, const dp_value *list,
                      const int64_t *otherwise, int64_t *out)
@@ -101,7 +101,7 @@ static int check_rank(dp_ctx *ctx, const kind *k, const dp_view *x)
 
 enum { VOLUME_TEXT = 96 };
 
-/* "(1x4x4)": channels and sizes */
+/* Write the text "(1x4x4)", channels and sizes, to `buf`. */
 static const char *volume_text(char *buf, const kind *k, const space *s)
 {
     int at = snprintf(buf, VOLUME_TEXT, "(%" PRId64, s->channels);
@@ -125,7 +125,7 @@ static int size_output(dp_ctx *ctx, window *w)
             return dp_fail(ctx, DP_ERUNTIME, "a size is too large: %" PRId64, from->size[d]);
         int64_t room = from->size[d] + 2 * w->padding[d] - span + (w->ceil_mode ? s - 1 : 0);
         to->size[d] = room < 0 ? 0 : room / s + 1;
-        /* drop a last window that would start in the right padding */
+        /* omit a last window that would begin in the padding at the end */
         if (w->ceil_mode && (to->size[d] - 1) * s >= from->size[d] + w->padding[d])
             to->size[d]--;
         none = none || to->size[d] < 1 ||
@@ -138,7 +138,7 @@ static int size_output(dp_ctx *ctx, window *w)
                    volume_text(in, w->kind, from), volume_text(out, w->kind, to));
 }
 
-/* Fills in w->p but for the axes. */
+/* Set w->p except the axes. */
 static int plan(dp_ctx *ctx, window *w, dp_tensor *self)
 {
     DP_VIEW(x, self);
@@ -216,7 +216,7 @@ static int divide_axes(dp_ctx *ctx, window *w)
     return depth->divide ? 0 : DP_ERESOURCE;
 }
 
-/* The lists at args: kernel_size, stride, padding. */
+/* Read the list arguments kernel_size, stride and padding. */
 static int take_window(dp_call *call, window *w, const dp_value *args)
 {
     static const int64_t ones[SPACE_MAX] = {1, 1, 1};
@@ -232,7 +232,7 @@ static int take_window(dp_call *call, window *w, const dp_value *args)
     return rc;
 }
 
-/* -- max: self, kernel_size, stride, padding, dilation, ceil_mode -- */
+/* -- maxima; arguments: self, kernel_size, stride, padding, dilation, ceil_mode -- */
 
 static int take_max(dp_call *call, window *w, dp_tensor *self, const dp_value *args)
 {
@@ -280,7 +280,7 @@ static int check_back(dp_ctx *ctx, const window *w, dp_tensor *grad, dp_tensor *
     return rc < 0 ? rc : dense_check_same(ctx, DP_INT64, i.dtype);
 }
 
-/* grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices */
+/* arguments: grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices */
 static int max_backward(dp_call *call, const kind *k)
 {
     enum { ARGS = 8 };
@@ -297,8 +297,8 @@ static int max_backward(dp_call *call, const kind *k)
     return pool_return(call, rc, ARGS, 0, &out);
 }
 
-/* -- averages: self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
- * -- */
+/* -- averages; arguments: self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+ * divisor_override -- */
 
 static int take_average(dp_call *call, window *w, dp_tensor *self, const dp_value *args)
 {
@@ -331,7 +331,7 @@ static int average_forward(dp_call *call, const kind *k)
     return pool_return(call, pool_add(call->ctx, &w.p, self, &out), ARGS, 0, &out);
 }
 
-/* grad_output, self, ... */
+/* arguments: grad_output, self, and those of the forward call */
 static int average_backward(dp_call *call, const kind *k)
 {
     enum { ARGS = 8 };

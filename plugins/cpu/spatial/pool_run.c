@@ -41,7 +41,8 @@ static void fill_job(wn_job *job, const space *from, const wn_axis *axes)
                     .planes = space_planes(from),
                     .inner = space_inner(from),
                     .dtype = from->computed};
-    if (dp_dtype_is_complex(from->computed)) { /* sums of its parts */
+    /* a complex sum is computed as sums of real and imaginary parts */
+    if (dp_dtype_is_complex(from->computed)) {
         job->inner *= 2;
         job->dtype = from->computed == DP_COMPLEX64 ? DP_FLOAT32 : DP_FLOAT64;
     }
@@ -77,7 +78,7 @@ int pool_max(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out, dp
     return second;
 }
 
-/* from -> to by `axes`. */
+/* Compute the sums of `from` into `to`, by `axes`. */
 static int add(dp_ctx *ctx, const space *from, const wn_axis *axes, dp_tensor *self, dp_tensor *out)
 {
     dp_tensor *x;
@@ -106,7 +107,7 @@ int pool_add(dp_ctx *ctx, const pooling *p, dp_tensor *self, dp_tensor **out)
     return space_end(ctx, rc, &y);
 }
 
-/* grad divided as the sums were: *out owned. */
+/* Set *out, owned, to grad, divided as the sums were. */
 static int divide(dp_ctx *ctx, const pooling *p, dp_tensor *grad, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -185,18 +186,18 @@ int pool_check_grad(dp_ctx *ctx, const pooling *p, dp_tensor *t)
                    dp_shape_text(got, v.sizes, (size_t)v.ndim));
 }
 
-/* -- by indices -- */
+/* -- selection by indices -- */
 
-enum { BLOCK = 32 }; /* channels that lie innermost and are gone through together */
+enum { BLOCK = 32 }; /* greatest number of inner channels that are written at a time */
 
 typedef struct scatter {
     const char *x;
     const int64_t *index;
     char *y;
     int64_t planes, inner, blocks;
-    int64_t from, to; /* places of a plane */
+    int64_t from, to; /* range of positions of a plane */
     bool add;
-    int64_t bad; /* some index that is outside */
+    int64_t bad; /* an index that is out of range */
     int outside;
 } scatter;
 
@@ -206,8 +207,8 @@ static void note_bad(scatter *s, int64_t index)
     __atomic_store_n(&s->outside, 1, __ATOMIC_RELAXED);
 }
 
-/* w <= inner elements of each of n rows of x go where index says, below places; false: it says
- * otherwise. */
+/* Define the writing of w <= inner elements of each of n rows of x to the elements at `index`,
+ * which must be less than `places`.  False: an index is out of range. */
 #define SCATTER_ROWS(T, to)                                                                        \
     for (int64_t i = 0; i < n; i++, x += inner, index += inner)                                    \
         for (int64_t c = 0; c < w; c++) {                                                          \
@@ -217,7 +218,7 @@ static void note_bad(scatter *s, int64_t index)
             }                                                                                      \
             y[index[c] * inner + c] to x[c];                                                       \
         }
-/* A plane is set to zeros just before it is written, while it is near. */
+/* Define a loop that sets a plane to zeros just before it is written, while it is in the cache. */
 #define SCATTER(name, T)                                                                           \
     static inline __attribute__((always_inline)) bool name##_rows(                                 \
         scatter *s, const T *restrict x, const int64_t *restrict index, T *restrict y,             \

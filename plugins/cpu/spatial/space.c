@@ -64,16 +64,17 @@ int space_get(dp_ctx *ctx, const space *s, dp_tensor *t, dp_tensor **out)
     return rc;
 }
 
-/* The strides of sizes [ndim] with channels innermost; those of dp_empty(). */
+/* Set strides to those of sizes [ndim] with innermost channels, as dp_empty() computes them. */
 static void channels_last(int ndim, const int64_t *sizes, int64_t *strides)
 {
     int64_t step = 1;
 
     for (int i = 0; i < ndim; i++) {
-        int d = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i; /* C, W, H, D, N */
+        /* the dimensions in the order C, W, H, D, N */
+        int d = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
         strides[d] = step;
         if (__builtin_mul_overflow(step, sizes[d] > 1 ? sizes[d] : 1, &step))
-            step = INT64_MAX; /* dp_set_output() refuses such sizes */
+            step = INT64_MAX; /* dp_set_output() refuses sizes whose product overflows */
     }
 }
 

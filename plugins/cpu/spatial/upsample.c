@@ -47,7 +47,8 @@ static int check_sizes(dp_ctx *ctx, const us_kind *k, const int64_t *in, size_t 
     return 0;
 }
 
-/* args: align_corners but for nearest neighbours, then a scale for each dimension. */
+/* Make the axes.  `args` begins with align_corners, except for nearest neighbours; then there is a
+ * scale for each dimension. */
 static int make_axes(dp_ctx *ctx, const us_kind *k, const dp_value *args, bool by_index, pooling *p)
 {
     bool align = !is_nearest(k) && args[0].u.b;
@@ -71,7 +72,7 @@ static int make_axes(dp_ctx *ctx, const us_kind *k, const dp_value *args, bool b
     return rc;
 }
 
-/* self, output_size, [align_corners], scales */
+/* arguments: self, output_size, [align_corners], scales */
 int us_forward(dp_call *call, const us_kind *k)
 {
     uint32_t n_args = 2 + !is_nearest(k) + (uint32_t)k->dims;
@@ -101,7 +102,7 @@ int us_forward(dp_call *call, const us_kind *k)
     return pool_return(call, rc, n_args, 0, &out);
 }
 
-/* grad_output, output_size, input_size, [align_corners], scales */
+/* arguments: grad_output, output_size, input_size, [align_corners], scales */
 int us_backward(dp_call *call, const us_kind *k)
 {
     uint32_t n_args = 3 + !is_nearest(k) + (uint32_t)k->dims;

@@ -5,15 +5,16 @@
 #define US_PASTE_(name, end) us_##name##_##end
 #define US_PASTE(name, end)  US_PASTE_(name, end)
 
-static const int64_t TAPS_MAX = (int64_t)1 << 34; /* their table is refused before memory is */
+/* greatest number of taps of a table; longer tables are refused before memory is allocated */
+static const int64_t TAPS_MAX = (int64_t)1 << 34;
 
-/* Truncated into [0, n]; what is no number is 0. */
+/* Truncate `v` to an integer in [0, n]; NaN becomes 0. */
 static int64_t bounded(double v, int64_t n)
 {
     return !(v > 0) ? 0 : v >= (double)n ? n : (int64_t)v;
 }
 
-/* Truncated into [0, n).  Only scales that do not fit the sizes lead outside. */
+/* Truncate `v` to an integer in [0, n).  It is outside only if the scale does not fit the sizes. */
 static int64_t within(double v, int64_t n)
 {
     int64_t at = bounded(v, n);
@@ -27,7 +28,8 @@ static int64_t within(double v, int64_t n)
 #define E f64
 #include "spatial/loops/taps.h"
 
-/* Where channels lie innermost, and in gradients.  Source: nearest_idx, nearest_exact_idx */
+/* Set the taps of nearest neighbours as PyTorch does for channels_last tensors and in gradients.
+ * Source: nearest_idx, nearest_exact_idx. */
 static void nearest_index(const us_axis *u, bool exact, wn_axis *a)
 {
     float scale = us_scale_f32(u);

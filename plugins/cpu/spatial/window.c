@@ -3,29 +3,30 @@
 #include "window.h"
 
 enum {
-    WORTHWHILE = 16384, /* elements read that are worth a thread */
-    FEW_ALONE = 4,  /* places of a window that is not made in two steps, as WN_FEW, if inner is 1 */
-    SLOTS_MAX = 64, /* pieces of work, each with a row of its own */
+    WORTHWHILE = 16384, /* number of elements read that take longer than waking a thread */
+    FEW_ALONE = 4,      /* like WN_FEW, but if `inner` is 1 */
+    SLOTS_MAX = 64, /* greatest number of parts of the work, each with scratch memory for a row */
     ROOM_BYTES = 64 << 20,
-    SIDE_BY_SIDE = 32, /* planes */
-    SHORT = 16,        /* rows of results that are not vectors by themselves, */
-    SMALL = 1024,      /* in planes of so many places */
-    CHUNK = 8192       /* elements of a result's row that are made at once */
+    SIDE_BY_SIDE = 32, /* greatest number of planes that are interleaved */
+    SHORT = 16,        /* greatest number of elements of a row that is too short for vectors */
+    SMALL = 1024,      /* greatest number of elements of a plane that is interleaved with others */
+    CHUNK = 8192       /* number of elements of a result's row that are computed at a time */
 };
 
 typedef struct walk {
     const wn_job *job;
     const wn_loops *loops;
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
     int64_t slots, units, chunks, chunk;
-    bool few; /* maxima over windows of few places */
+    bool few; /* the computation is maxima over windows of few elements (max_few) */
     int64_t all[2];
-    int64_t *low, *high; /* [chunks] the places of the input that a chunk depends on */
-    int64_t row_bytes;   /* of the room for one row */
-    int64_t room_bytes;  /* of that, and of planes that lie side by side */
-    char *room;          /* [slots] */
-    int64_t beside; /* planes that are brought side by side, so that short rows are vectors; or 1 */
-    int64_t in, out; /* places of a plane */
+    int64_t *low, *high; /* [chunks] range of the input on which each chunk of a row depends */
+    int64_t row_bytes;   /* bytes of the scratch memory for one row */
+    int64_t room_bytes;  /* bytes of all scratch memory of a part: rows, and interleaved planes */
+    char *room;          /* scratch memory [slots] */
+    /* number of planes that are interleaved, so that short rows fill vectors; else 1 */
+    int64_t beside;
+    int64_t in, out; /* elements of a plane of the input, of the result */
 } walk;
 
 static int64_t place_of(const wn_axis *a, int64_t o, int64_t k)
@@ -43,7 +44,8 @@ static double weight_of(const walk *w, const wn_axis *a, int64_t o, int64_t k)
                                      : ((const double *)a->taps.weights)[at];
 }
 
-/* The rows that row (z, y) of the result depends on, as one in `room`; or the only one as it is. */
+/* Reduce the input rows on which row (z, y) of the result depends to one row in `room`; if there is
+ * only one, use it in place. */
 static void gather_rows(const walk *w, const wn_axis *axes, int64_t z, int64_t y, const char *x,
                         int64_t low, int64_t len, char *room, wn_row *r)
 {
@@ -87,7 +89,7 @@ static void gather_rows(const walk *w, const wn_axis *axes, int64_t z, int64_t y
         dp_zero_n(room, (size_t)len, w->bytes);
 }
 
-/* Maxima over windows of few places. */
+/* Compute maxima over windows of few elements. */
 static void max_few(const walk *w, const wn_axis *axes, int64_t z, int64_t y, const char *x,
                     wn_row *r)
 {
@@ -109,7 +111,7 @@ static int64_t divisor(const wn_axis *a, int64_t o)
     return a->divide && a->divide[o] ? a->divide[o] : 1;
 }
 
-/* Where a row of the result lies, or a chunk of it. */
+/* position of a row of the result, or of a chunk of it */
 typedef struct spot {
     int64_t plane, z, y, chunk;
 } spot;
@@ -143,7 +145,7 @@ static void make_row(const walk *w, spot s, char *room)
         w->loops->add_places(&r);
 }
 
-/* Rows, or chunks of them, [unit, end). */
+/* Compute rows, or chunks of rows, [unit, end). */
 static void make_rows(const walk *w, int64_t unit, int64_t end, char *room)
 {
     int64_t depth = w->job->axes[WN_DEPTH].out, height = w->job->axes[WN_HEIGHT].out;
@@ -165,7 +167,7 @@ static void make_rows(const walk *w, int64_t unit, int64_t end, char *room)
     }
 }
 
-/* The elements of n planes of `places` side by side; or, from x side by side, back. */
+/* Define the interleaving of the elements of n planes, or, if x is interleaved, the inverse. */
 #define BESIDE(T)                                                                                  \
     static void beside_##T(const T *restrict x, int64_t n, int64_t places, bool back,              \
                            T *restrict y)                                                          \
@@ -188,7 +190,7 @@ static void bring_beside(size_t bytes, const void *x, int64_t n, int64_t places,
         beside_uint64_t(x, n, places, back, y);
 }
 
-/* Block u of planes with short rows. */
+/* Compute group `u` of planes with short rows. */
 static void make_planes(const walk *w, int64_t u, char *room)
 {
     const wn_job *job = w->job;
@@ -268,7 +270,7 @@ static int64_t most_count(const wn_axis *a)
     return most;
 }
 
-/* Are all maxima over few places, no more than INT32_MAX apart? */
+/* Test whether all maxima are over few elements, whose indices fit in an int32. */
 static bool has_few(const wn_job *job, bool alone)
 {
     const wn_axis *depth = &job->axes[WN_DEPTH], *height = &job->axes[WN_HEIGHT],
@@ -304,7 +306,7 @@ static int64_t places_of(const wn_job *job, bool out)
     return n;
 }
 
-/* The rooms: a row of sums, or of maxima and of numbers of rows as wide. */
+/* Allocate the scratch memory: a row of sums, or of maxima and of their row indices. */
 static int make_room(dp_ctx *ctx, walk *w, int64_t widest, double work)
 {
     enum { ALIGN = 64 };

@@ -35,15 +35,15 @@ int wn_places(dp_ctx *ctx, wn_axis *a, int64_t in, int64_t n)
     return rc;
 }
 
-/* Are the windows at o and at the next place of its phase alike? */
+/* Test whether the windows at index `o` and at o + period are equal except for their position. */
 static bool repeats(const wn_axis *a, int64_t o, int64_t period)
 {
     return a->count[o] == a->count[o + period] &&
            a->begin[o + period] - a->begin[o] == a->windows.by;
 }
 
-/* Grows [from, to) from the middle, where windows are not cut off, for the shortest period that
- * serves half of the places. */
+/* Find the shortest period that holds for more than half of the elements, and set the range [from,
+ * to) for which it holds, beginning in the middle, where windows are not cut off by the border. */
 void wn_seal(wn_axis *a)
 {
     wn_strides *w = &a->windows;
@@ -115,7 +115,8 @@ static void turn_list(const wn_axis *a, size_t bytes, wn_axis *t)
         }
 }
 
-/* The places around the middle that are one place of the input each, side by side. */
+/* Find the range of elements in the middle that have one tap each, with ascending neighbouring
+ * indices. */
 static void seal_list(wn_axis *t)
 {
     int64_t middle = t->out / 2;

@@ -63,8 +63,8 @@ static const double y1_near_under[] = {5.94301592346128195359e+02, 2.35564092943
                                        3.88231277496238566008e+12, 6.20557727146953693363e+14,
                                        6.87141087355300489866e+16, 3.97270608116560655612e+18};
 
-/* J_n, or Y_n, x > 5: of an angle that is no difference, since that would be rounded; with one
- * division. */
+/* Return J_n or Y_n for x > 5 by the asymptotic expansion.  The phase is not subtracted from x,
+ * because the difference would be rounded; only one division is needed. */
 static double wave(int n, double x, int is_y)
 {
     double z = 5 / x, s = z * z, sine = sin(x), cosine = cos(x);

@@ -2,8 +2,8 @@
 #include "special.h"
 #include <math.h>
 
-/* From x = 10 on: the asymptotic series, six terms of which are below a float's ulp, from 25 on a
- * double's. */
+/* Return erfcx(x) for x >= 10 by its asymptotic series; six terms are exact to a float's ulp from
+ * 10 on, to a double's from 25 on. */
 static double erfcx_far(double x)
 {
     double s = 0.5 / (x * x);
@@ -22,7 +22,8 @@ double sf_erfcx(double x)
     return exp(square) * (1 + rest) * erfc(x);
 }
 
-/* 0 <= x <= 10, to 7e-10 of it: (x + 4) erfcx(x) is smooth in (x - 4) / (x + 4). */
+/* Return erfcx(x) for 0 <= x <= 10, with a relative error of 7e-10: (x + 4) erfcx(x) is a smooth
+ * function of (x - 4) / (x + 4). */
 static double erfcx_near(double x)
 {
     static const double c[] = {

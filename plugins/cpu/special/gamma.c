@@ -5,8 +5,10 @@
 #include <stddef.h>
 
 enum {
-    TERMS_MAX = 2000,  /* of a series or a continued fraction; where more were needed P or Q is 0 */
-    NEGATIVE_MAX = 100 /* steps from a negative number up to where a series begins */
+    /* greatest number of terms of a series or continued fraction; P or Q is 0 if more are needed */
+    TERMS_MAX = 2000,
+    /* greatest number of steps from a negative number to the number where a series begins */
+    NEGATIVE_MAX = 100
 };
 
 double sf_lgamma(double x)
@@ -15,7 +17,8 @@ double sf_lgamma(double x)
     return lgamma_r(x, &sign);
 }
 
-/* 9 terms, then Euler and Maclaurin's.  x > 1; q <= 0 only where it has a value. */
+/* Return zeta(x, q) for x > 1, by 9 terms and the Euler-Maclaurin formula; q <= 0 only where zeta
+ * has a value. */
 static double zeta_from(double x, double q)
 {
     static const double f[] = {12.0,
@@ -70,7 +73,8 @@ double sf_zeta(double x, double q)
         return zeta_from(x, q);
     if (isinf(x))
         return INFINITY;
-    /* The terms below 0 are those of two sums over positive numbers, from `part` on and past -q. */
+    /* the terms with negative numbers are those of two sums over positive numbers, from `part` on
+     * and after -q */
     double part = -q - floor(-q), below = zeta_from(x, part) - zeta_from(x, 1 - q);
     return zeta_from(x, 1 - part) + (fmod(x, 2) == 0 ? below : -below);
 }
@@ -87,14 +91,16 @@ float sf_polygamma_f32(int64_t n, float x)
 {
     if (n < 2)
         return n == 0 ? sf_digamma_f32(x) : sf_trigamma_f32(x);
-    /* n! in double, the sum in float, as PyTorch has them: 35! is beyond float. */
+    /* as in PyTorch, n! is a double and the sum is a float, because 35! is greater than any
+     * float */
     double size = exp(sf_lgamma((double)(float)n + 1)) * (float)sf_zeta((float)n + 1, x);
     return (float)(n % 2 ? size : -size);
 }
 
 /* -- the incomplete gamma functions (DLMF 8.7, 8.9, 8.11, 8.12) -- */
 
-/* x^a exp(-x) / gamma(a); by Stirling's series where a log(x) - x - lgamma(a) would lose digits. */
+/* Return x^a exp(-x) / gamma(a); by Stirling's series if a log(x) - x - lgamma(a) would lose
+ * digits. */
 static double front(double a, double x)
 {
     double s = (x - a) / a, square = 1 / (a * a);
@@ -114,7 +120,7 @@ static double lower_series(double a, double x, double exact)
     return front(a, x) * sum / a;
 }
 
-/* Q for small x, without the loss of 1 - P. */
+/* Return Q for small x by a series, because 1 - P would lose digits. */
 static double upper_series(double a, double x, double exact)
 {
     double factor = 1, sum = 0, term = 1, log_x = log(x);
@@ -127,7 +133,8 @@ static double upper_series(double a, double x, double exact)
     return -expm1(a * log_x - sf_lgamma(1 + a)) - exp(a * log_x - sf_lgamma(a)) * sum;
 }
 
-/* Q by its continued fraction: convergents p / q, which are made smaller where they grow. */
+/* Return Q by its continued fraction with convergents p / q, which are scaled down when they grow
+ * large. */
 static double upper_fraction(double a, double x, double exact)
 {
     const double large = 1 / DBL_EPSILON;
@@ -149,8 +156,8 @@ static double upper_fraction(double a, double x, double exact)
     return front(a, x) * value;
 }
 
-/* P or Q of large a and x near to it: Temme's expansion, uniform in x / a (DLMF 8.12.3).  More
- * terms are below an ulp for a > 20. */
+/* Return P or Q for large `a` and x near to a, by Temme's expansion, which is uniform in x / a
+ * (DLMF 8.12.3).  For a > 20, more terms would be below an ulp. */
 static double around(double a, double x, int upper, double exact)
 {
     enum { ROWS = 10, COLUMNS = 15 };
@@ -225,7 +232,8 @@ static int is_near(double a, double x)
 
 static double upper_gamma(double a, double x, double exact)
 {
-    double turn = x > 1.1 ? x : x > 0.5 ? x * 1.1 : -0.4 / log(x); /* 1 - P is right for larger a */
+    /* for larger a, 1 - P does not lose digits */
+    double turn = x > 1.1 ? x : x > 0.5 ? x * 1.1 : -0.4 / log(x);
 
     if (turn < a)
         return 1 - lower_series(a, x, exact);

@@ -3,7 +3,8 @@
 #include "special.h"
 #include <math.h>
 
-/* A series of n Chebyshev polynomials of x / 2, the highest first. */
+/* Return the series of `n` Chebyshev polynomials of x / 2, whose coefficients begin with the
+ * highest. */
 static double chebyshev_series(double x, const double *c, int n)
 {
     double b0 = c[0], b1 = 0, b2 = 0;
@@ -16,7 +17,7 @@ static double chebyshev_series(double x, const double *c, int n)
     return (b0 - b2) / 2;
 }
 
-/* -- modified -- */
+/* -- modified Bessel functions -- */
 
 static const double i0_near[] = {
     -4.41534164647933937950e-18, 3.33079451882223809783e-17,  -2.43127984654795469359e-16,
@@ -77,7 +78,9 @@ double sf_bessel_ie(int n, double x)
 
 double sf_bessel_i(int n, double x)
 {
-    double half = exp(fabs(x) / 2); /* in two steps, for what overflows only at the end */
+    /* half of the factor is applied at a time, because the whole may overflow although the result
+     * does not */
+    double half = exp(fabs(x) / 2);
     return sf_bessel_ie(n, x) * half * half;
 }
 
@@ -112,7 +115,7 @@ static const double k1_far[] = {
     1.95215518471351631108e-04,  -2.85781685962277938680e-03, 1.03923736576817238437e-01,
     2.72062619048444266945e+00};
 
-/* K_n(x), 0 < x <= 2 */
+/* Return K_n(x) for 0 < x <= 2. */
 static double bessel_k_near(int n, double x)
 {
     double at = x * x - 2, l = log(x / 2);
@@ -120,7 +123,7 @@ static double bessel_k_near(int n, double x)
                   : chebyshev_series(at, k1_near, SF_COUNT(k1_near)) / x + l * sf_bessel_i(1, x);
 }
 
-/* exp(x) K_n(x), x > 2 */
+/* Return exp(x) K_n(x) for x > 2. */
 static double bessel_ke_far(int n, double x)
 {
     double at = 8 / x - 2;
@@ -143,9 +146,9 @@ double sf_bessel_ke(int n, double x)
     return x <= 2 ? bessel_k_near(n, x) * exp(x) : bessel_ke_far(n, x);
 }
 
-/* -- Airy's -- */
+/* -- the Airy function -- */
 
-/* x < 0, oscillating */
+/* Return Ai(x) for x < 0, where it oscillates. */
 static double airy_left(double x)
 {
     static const double fn[] = {
@@ -173,7 +176,7 @@ static double airy_left(double x)
     return M_2_SQRTPI / 2 / sqrt(sqrt(-x)) * (sin(t) * sine - cos(t) * cosine);
 }
 
-/* x > 2, vanishing */
+/* Return Ai(x) for x > 2, where it decreases to 0. */
 static double airy_right(double x)
 {
     static const double n[] = {3.46538101525629032477e-01, 1.20075952739645805542e+01,
@@ -196,7 +199,7 @@ double sf_airy_ai(double x)
 
     if (isinf(x))
         return NAN;
-    if (x > end) /* nothing that a double could hold */
+    if (x > end) /* the result is less than any double */
         return 0;
     if (fabs(x) >= turn)
         return x < 0 ? airy_left(x) : airy_right(x);

@@ -1,8 +1,8 @@
-/* special.h -- special functions, one element at a time.
+/* special.h -- special functions of one number.
  *
- * They are compiled once, because they are not loops; so they give the same bits on every vector
- * level.  NaN, infinities and poles are as in ATen/native/Math.h.  All run in bounded time, on any
- * thread. */
+ * The functions are compiled once, not once per vector level, so they give the same bits on every
+ * level.  For NaN, infinities and poles the results are those of ATen/native/Math.h.  All functions
+ * run in bounded time, on any thread. */
 #ifndef CPU_SPECIAL_H
 #define CPU_SPECIAL_H
 
@@ -47,7 +47,8 @@ double sf_erfcx(double x); /* exp(x^2) erfc(x) */
 float sf_erfcx_f32(float x);
 double sf_log_ndtr(double x);
 
-/* n is 0 or 1; ie: exp(-|x|) I_n(x); ke: exp(x) K_n(x) */
+/* Bessel functions, where n is 0 or 1.  sf_bessel_ie() returns exp(-|x|) I_n(x), sf_bessel_ke()
+ * returns exp(x) K_n(x). */
 double sf_bessel_i(int n, double x);
 double sf_bessel_ie(int n, double x);
 double sf_bessel_k(int n, double x);

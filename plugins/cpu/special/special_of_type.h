@@ -2,8 +2,9 @@
  * it for float and double, with SF_T the type, SF(name) and SF_F(name) the names of the plugin's
  * and of the C library's functions for it. */
 
-/* psi: upwards to 10 by psi(x) = psi(x + 1) - 1 / x, then the asymptotic series; below 0 by
- * reflection.  NaN at negative integers, -inf or +inf at +0 or -0. */
+/* Return psi(x): NaN at negative integers, -inf at +0, +inf at -0.  A positive x is increased to 10
+ * by psi(x) = psi(x + 1) - 1 / x, and then the asymptotic series is used; a negative x is
+ * reflected. */
 SF_T SF(sf_digamma)(SF_T x)
 {
     static const SF_T c[] = {1. / 12,  -1. / 120,     1. / 252, -1. / 240,
@@ -27,7 +28,8 @@ SF_T SF(sf_digamma)(SF_T x)
     return SF_F(log)(x) - (SF_T)0.5 / x - sum + shift;
 }
 
-/* Six recurrence steps upwards, then the asymptotic series; below 1/2 by reflection. */
+/* Return trigamma(x) by six recurrence steps upwards, and then the asymptotic series; x < 1/2 is
+ * reflected. */
 SF_T SF(sf_trigamma)(SF_T x)
 {
     SF_T sign = 1, sum = 0, s;

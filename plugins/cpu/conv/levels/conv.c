@@ -16,8 +16,8 @@ enum { VECTOR = 16, ROWS = 4 };
 #define ALWAYS static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* Sums of `many` vectors of a tile, to c: what all kinds of tiles end with.  What is no whole tile
- * goes there by way of memory. */
+/* Define put_NAME(), which ends all kinds of tiles: it adds the sums of `many` vectors per row to
+ * c. A tile that is not whole is first stored in an array. */
 #define PUT(name, type)                                                                            \
     typedef type v_##name __attribute__((vector_size(VECTOR)));                                    \
     typedef type u_##name __attribute__((vector_size(VECTOR), aligned(sizeof(type)), may_alias));  \
@@ -56,7 +56,7 @@ enum { VECTOR = 16, ROWS = 4 };
             put_part_##name(part, t);                                                              \
     }
 
-/* One step: row i of a times `many` vectors of b. */
+/* Add to the sums, for each row i, a[i] times `many` vectors at address `at`. */
 #define STEP(name, many, at)                                                                       \
     {                                                                                              \
         v_##name y[CONV_VECTORS];                                                                  \
@@ -68,7 +68,8 @@ enum { VECTOR = 16, ROWS = 4 };
         }                                                                                          \
     }
 
-/* fn with as many vectors as a tile has; integers, which are rare, always have all. */
+/* Call fn with the number of vectors that the tile has, 1 to 3; integers, which are rare, always
+ * use 3. */
 #define BY_VECTORS(type, fn, ...)                                                                  \
     if ((type)0.5 == 0 || t->lanes > 2 * (VECTOR / (int)sizeof(type)))                             \
         fn(3, __VA_ARGS__);                                                                        \
@@ -127,7 +128,7 @@ TILE(f64, double)
 TILE(i32, uint32_t)
 TILE(i64, uint64_t)
 
-/* -- rows of a anywhere -- */
+/* -- tiles whose rows of `a` are at any addresses -- */
 
 #define PLACES(name, type)                                                                         \
     ALWAYS void places_##name(const int many, int64_t taps, int64_t first, int64_t k,              \
@@ -162,12 +163,12 @@ PLACES(f64, double)
 /* -- one output channel: rows of results, from rows of what the taps meet -- */
 
 enum {
-    AT_ONCE = 4, /* vectors of results */
-    DOTS = 9     /* taps */
+    AT_ONCE = 4, /* greatest number of vectors of results that are computed at a time */
+    DOTS = 9     /* greatest number of taps that are computed at a time */
 };
 
 #define THIN(name, type, bits)                                                                     \
-    /* `many` vectors of a row of results, which begin at at[]: the last ones may overlap. */      \
+    /* Compute `many` vectors of a row of results, from at[v] on; the last two may overlap. */     \
     ALWAYS void blend_vectors_##name(const int many, type *y, const int64_t *at, int64_t k,        \
                                      const type *w, int64_t w_step, const type *from,              \
                                      const int64_t *off, type add)                                 \
@@ -253,7 +254,7 @@ enum {
                 }                                                                                  \
         }                                                                                          \
     }                                                                                              \
-    /* Dots with `many` of what lies at off[]. */                                                  \
+    /* Add the dot products of y and `many` arrays, which begin at from + off[t]. */               \
     ALWAYS void dots_few_##name(const int many, type *sums, int64_t rows, int64_t n,               \
                                 const type *y, int64_t y_row, const type *from, int64_t from_row,  \
                                 const int64_t *off, v_##bits last)                                 \
@@ -317,10 +318,10 @@ const conv_class DP_ISA_NAME(conv_classes)[] = {
     CLASS(f32, float, tile_of_places_f32), CLASS(f64, double, tile_of_places_f64),
     CLASS(i32, uint32_t, NULL), CLASS(i64, uint64_t, NULL)};
 
-/* -- elements to and from a class -- */
+/* -- conversions between elements and numbers of the class -- */
 
-/* Turn 4 by 4 numbers of 4 bytes: those of a row side by side, those of a column `from` and `to`
- * apart.  For numbers that are copied only, of any type. */
+/* Transpose a 4 x 4 matrix of numbers of 4 bytes, of any type; from_row and to_row are the strides
+ * of rows. */
 typedef uint32_t quad __attribute__((vector_size(16)));
 typedef uint32_t quad_at __attribute__((vector_size(16), aligned(4), may_alias));
 ALWAYS void turn(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row)
@@ -338,7 +339,8 @@ ALWAYS void turn(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t fro
     *(quad_at *)(to + 3 * to_row) = __builtin_shuffle(c, d, (quad){2, 3, 6, 7});
 }
 
-/* to [cols, rows] = from [rows, cols], numbers of a row side by side in both. */
+/* Set to [cols, rows] to the transpose of from [rows, cols]; from_row and to_row are the strides of
+ * rows. */
 static void turn_all(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t from_row,
                      int64_t rows, int64_t cols)
 {
@@ -358,8 +360,8 @@ static void turn_all(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t
             to[j * to_row + i] = from[i * from_row + j];
 }
 
-/* to [n] = every `step`-th of from, 1 or 2, a vector at `at` of them.  Nothing is read behind the
- * last one. */
+/* Copy one vector of numbers, from number `at` on, of an array `from` whose stride `step` is 1 or
+ * 2; no memory after the last number is read. */
 enum { LANES32 = VECTOR / sizeof(uint32_t) };
 ALWAYS void pick_vector(uint32_t *to, const uint32_t *from, int64_t at, const int step, v_i32 even)
 {
@@ -370,7 +372,8 @@ ALWAYS void pick_vector(uint32_t *to, const uint32_t *from, int64_t at, const in
                   : __builtin_shuffle(*(const u_i32 *)x, *(const u_i32 *)(x + LANES32 - 1), even);
 }
 
-/* The last vector of a row may overlap the one before it. */
+/* Copy `rows` rows of `n` numbers with stride `step` (1 or 2).  The last vector of a row may
+ * overlap the vector before it. */
 ALWAYS void pick(uint32_t *to, int64_t to_row, const uint32_t *from, int64_t row, const int step,
                  int64_t rows, int64_t n)
 {
@@ -402,10 +405,10 @@ static void pick_rows(uint32_t *to, int64_t to_row, const uint32_t *from, int64_
 #define WIDEN(x)  dp_bfloat16_to_float(x)
 #define NARROW(x) dp_float_to_bfloat16(x)
 
-/* Where elements of a column lie side by side and those of a row do not, blocks of BLOCK columns
- * are walked by columns: what is written stays near. */
+/* If elements of a column are contiguous and those of a row are not, the copy goes by columns,
+ * BLOCK of them at a time, so that the written memory stays in the cache. */
 enum { BLOCK = 16 };
-/* turns: elements are copied, and have 4 bytes. */
+/* Define the conversions of dtype `name`.  `turns`: elements are only copied, and have 4 bytes. */
 #define ELEMENTS(name, type, wide, load, store, turns)                                             \
     static void widen_##name(void *to_, int64_t to_row, const void *from_, int64_t row,            \
                              int64_t col, int64_t rows, int64_t cols)                              \

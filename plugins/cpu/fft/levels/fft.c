@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define FFT_INLINE static inline __attribute__((always_inline))
-enum { BLOCK = 16 }; /* lanes of the general pass, rows of a copy that transposes */
-#define N FN(number) /* a complex number */
+enum { BLOCK = 16 }; /* lanes computed at a time by pass_odd(), rows copied at a time */
+#define N FN(number) /* type of a complex number */
 
 #define T     float
 #define FN(f) f##_f32

@@ -23,7 +23,7 @@ enum { VECTOR = 16, ROWS = 6 };
 
 #define UNROLL _Pragma("GCC unroll 16")
 
-/* -- tiles: the part that lies outside of C is left out when the tile is copied -- */
+/* -- tiles: a tile that is only partly inside C is computed whole, and that part is copied -- */
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -75,8 +75,8 @@ TILE(i32, uint32_t, i)
 TILE(i64, uint64_t, i)
 
 #ifdef __AVX512F__
-/* bfloat16 where the machine multiplies pairs of it: elements 2p and 2p + 1 of a line lie side by
- * side. */
+/* Define the tile for bfloat16 on machines that multiply pairs of bfloat16: elements 2p and 2p + 1
+ * of a line are neighbours in a panel. */
 __attribute__((target("avx512bf16"))) static void
 tile_pairs(int64_t k, const void *a_, const void *b_, void *c, int64_t c_row, int rows, int cols,
            const gemm_number *alpha, const gemm_number *beta)
@@ -98,7 +98,8 @@ tile_pairs(int64_t k, const void *a_, const void *b_, void *c, int64_t c_row, in
     put_f32(sum, c, c_row, rows, cols, alpha, beta);
 }
 
-/* One step past the end is 0. */
+/* Return two neighbouring elements as one number; the second one is 0 if `second` is false, because
+ * it is past the end. */
 ALWAYS uint32_t pair_at(const uint16_t *from, int64_t step, bool second)
 {
     return from[0] | (second ? (uint32_t)from[step] << 16 : 0);
@@ -153,7 +154,8 @@ static void pack_pairs(void *to_, int width, int64_t lines, int64_t k, const voi
             merge_##name((type *)c_ + 2 * i * c_row, 2, part[0][i], part[1][i], 1, cols, alpha,    \
                          beta);                                                                    \
     }
-/* n numbers, `to` apart by `step` halves: to = beta to + alpha (re, im). */
+/* Define the merge of n complex numbers: to = beta to + alpha (re, im).  The parts of `to` are
+ * `step` numbers apart. */
 #define COMPLEX_MERGE(name, type)                                                                  \
     static void merge_##name(type *to, int64_t step, const type *re, const type *im, int64_t from, \
                              int64_t n, const gemm_number *alpha, const gemm_number *beta)         \
@@ -226,7 +228,7 @@ const gemm_class DP_ISA_NAME(gemm_classes)[] = {
             }                                                                                      \
     }
 
-/* -- sums of the class to elements of C -- */
+/* -- conversions from sums of the class to elements of C -- */
 
 #define NARROW(x) dp_float_to_bfloat16(x)
 
@@ -261,10 +263,8 @@ const gemm_class DP_ISA_NAME(gemm_classes)[] = {
         }                                                                                          \
     }
 
-/* -- a matrix times a vector --
- *
- * A sum over a row is LANES sums side by side; where columns are dense it is one sum for each row
- * of a block, over four columns at a time. */
+/* -- a matrix times a vector: a sum over a contiguous row has LANES partial sums; if columns are
+ * contiguous, one sum per row of a block is computed over four columns at a time -- */
 
 enum { LANES = 64, BLOCK = 512 };
 
@@ -285,7 +285,7 @@ enum { LANES = 64, BLOCK = 512 };
             UNROLL for (int i = 0; i < N; i++) sum[i] +=                                           \
                 *(const u *)(from + i * W) * *(const u *)(x + p + i * W);                          \
         }                                                                                          \
-        if (p == k && k > 0) { /* no single lanes: the same sums, by vectors first */              \
+        if (p == k && k > 0) { /* merge whole vectors; the order of sums is the same */            \
             UNROLL for (int half = N / 2; half > 0; half /= 2)                                     \
                 UNROLL for (int i = 0; i < half; i++) sum[i] += sum[i + half];                     \
             *(v *)lane = sum[0];                                                                   \

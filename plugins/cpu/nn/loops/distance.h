@@ -1,6 +1,6 @@
-/* loops/distance.h -- norms of the differences of rows of type T; E is the suffix of the type.
- * levels/distance.c includes it once per type.  Differences are summed in LANES accumulators, so
- * that no bit depends on the vector level. */
+/* loops/distance.h -- template of the norms of differences of rows of type T; E is the suffix of T.
+ * levels/distance.c includes this header once per type.  Differences are summed in LANES
+ * accumulators, so that no bit depends on the vector level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 
 #define DS_ADD(a, b)     ((a) + (b))
@@ -9,9 +9,9 @@
 #define DS_HALF(half, join)                                                                        \
     _Pragma("GCC ivdep") for (int l = 0; l < half; l++) s[l] = join(s[l], s[l + half]);
 
-/* Compute out [rows], the norms of the differences of `a` and each of the rows `b`.  The lanes of a
- * block of rows are merged together.  `each` is the term of a difference d, `join` adds two terms,
- * and `end` converts the sum to the norm. */
+/* Define a function that computes out [rows], the norms of the differences of `a` and each of the
+ * rows `b`.  The lanes of several rows are merged at a time.  `each` is the term of a difference
+ * `d`, `join` adds two terms, and `end` converts the sum to the norm. */
 #define DS_NORM(name, each, join, end)                                                             \
     static inline void FN(name##_lanes)(const T *restrict a, const T *restrict b, int64_t n,       \
                                         T *restrict four)                                          \
@@ -38,8 +38,7 @@
             w = rows - j < ROWS ? rows - j : ROWS;                                                 \
             for (int64_t k = 0; n > 4 && k < w; k++)                                               \
                 FN(name##_lanes)(a, b + (j + k) * n, n, s + 4 * k);                                \
-            for (int64_t l = 0; n <= 4 && l < 4;                                                   \
-                 l++) /* the same sums, since all other lanes are 0 */                             \
+            for (int64_t l = 0; n <= 4 && l < 4; l++) /* as above, but all other lanes are 0 */    \
                 for (int64_t k = 0; k < w; k++) {                                                  \
                     T d = l < n ? a[l] - b[(j + k) * n + l] : 0;                                   \
                     s[4 * k + l] = join((T)0, each);                                               \

@@ -5,7 +5,8 @@
 #include "core/elements.h"
 #include <dispatchd/iter.h>
 
-/* a_step and b_step in elements: 0 or 1, known where this is inlined. */
+/* Define the loop over a row.  a_step and b_step, in elements, are 0 or 1, and are constants after
+ * inlining. */
 #define ROW(bytes, type)                                                                           \
     static inline __attribute__((always_inline)) void row_##bytes(                                 \
         type *out, const uint8_t *which, const type *a, int64_t a_step, const type *b,             \
@@ -17,7 +18,7 @@
             out[i] = which[i] ? x : y;                                                             \
         }                                                                                          \
     }                                                                                              \
-    /* one byte for the row, which was read once: memory of clients may change meanwhile */        \
+    /* the byte was read only once: clients may change their memory */                             \
     static void one_##bytes(type *out, bool yes, const type *a, int64_t a_step, const type *b,     \
                             int64_t b_step, int64_t n)                                             \
     {                                                                                              \

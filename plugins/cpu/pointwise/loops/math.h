@@ -332,7 +332,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
         T r = pw_int_rem_##t(x, y, fault);                                                         \
         return (T)(r != 0 && pw_apart(r, y) ? r + y : r);                                          \
     }                                                                                              \
-    /* A negative power is 0, except for bases 1 and -1 (at::native::powi). */                     \
+    /* Return x to the power y; it is 0 if y < 0 and x is not 1 or -1 (at::native::powi). */       \
     static inline T pw_pow_##t(T x, T y)                                                           \
     {                                                                                              \
         T result = 1;                                                                              \
@@ -346,7 +346,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
     {                                                                                              \
         return x < 0 ? (T)-x : x;                                                                  \
     }                                                                                              \
-    /* Computed like at::native::gcd: the magnitude of the least integer is negative. */           \
+    /* Return gcd(x, y) as at::native::gcd; the magnitude of the least integer is negative. */     \
     static inline T pw_gcd_##t(T x, T y)                                                           \
     {                                                                                              \
         x = pw_size_##t(x);                                                                        \
@@ -358,7 +358,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
         }                                                                                          \
         return y;                                                                                  \
     }                                                                                              \
-    /* Narrow dtypes are computed in int, as in C: only the stored result wraps. */                \
+    /* Return lcm(x, y).  Narrow dtypes are computed in int; only the stored result wraps. */      \
     static inline T pw_lcm_##t(T x, T y)                                                           \
     {                                                                                              \
         T g = pw_size_##t(pw_gcd_##t(x, y));                                                       \

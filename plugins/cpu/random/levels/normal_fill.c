@@ -6,7 +6,8 @@
 
 enum { STEP = 16, HALF = STEP / 2, BLOCK = 128 };
 
-/* A block of `half` pairs at a time, so that loops are as wide as vectors are. */
+/* Define the conversion of n numbers, 2 * `half` at a time, so that loops are as wide as
+ * vectors. */
 #define NORMAL(T, E, root)                                                                         \
     static void normal_##E(void *data, int64_t n, double mean, double deviation)                   \
     {                                                                                              \

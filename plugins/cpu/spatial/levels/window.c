@@ -8,7 +8,7 @@
 #define WN_PASTE(name, end)  WN_PASTE_(name, end)
 #define WN(name)             WN_PASTE(name, E)
 
-enum { WN_BLOCK = 64 }; /* elements of a result that are made together */
+enum { WN_BLOCK = 64 }; /* number of elements of a result that are computed at a time */
 
 #define QUOTIENT(x, d) ((x) / (d))
 #define T              float
@@ -28,7 +28,8 @@ enum { WN_BLOCK = 64 }; /* elements of a result that are made together */
 #undef I
 #undef E
 #undef QUOTIENT
-/* The least number by -1 wraps; the processor would end the process. */
+/* Divide integers.  The least integer divided by -1 wraps; a division instruction would end the
+ * process. */
 #define QUOTIENT(x, d) ((d) == -1 ? (int64_t)(0 - (uint64_t)(x)) : (x) / (d))
 #define T              int64_t
 #define E              i64

@@ -22,7 +22,7 @@ static inline int64_t sf_degree(double n)
     return n >= -0x1p63 && n < 0x1p63 ? (int64_t)n : INT64_MIN;
 }
 
-/* Return the end of the steps, from step k on, before the next check. */
+/* Return the index up to which a recurrence runs from step `k` before the next check. */
 static inline int64_t sf_end(int64_t k, int64_t n)
 {
     return n - k < SF_STEPS ? n : k + SF_STEPS;

@@ -6,7 +6,8 @@
  * otherwise values near a root would differ.  A value that overflows becomes NaN and stays NaN,
  * which is checked every SF_STEPS steps. */
 
-/* Return the value at 1, or at -1: that of the mirrored family, negated for odd degrees. */
+/* Return the value at 1, or with `negative` at -1, where it is the value of the mirrored family at
+ * 1, negated for odd degrees. */
 static SF_T SF(chebyshev_end)(int64_t n, sf_kind kind, int negative)
 {
     sf_kind mirrored = kind == SF_THIRD ? SF_FOURTH : kind == SF_FOURTH ? SF_THIRD : kind;

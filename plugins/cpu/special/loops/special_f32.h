@@ -60,7 +60,7 @@ SF_INLINE double sf_cos(double x)
 
 /* -- modified Bessel functions: K below and above 2, I below and above 8 -- */
 
-/* exp(-a) I_n(a), 0 <= a */
+/* Return exp(-a) I_0(a) for a >= 0. */
 SF_INLINE double sf_ie0(double a)
 {
     double u = 8 / a,
@@ -122,7 +122,7 @@ DPM_INLINE float pw_i1_f32(float x)
     return dpm_pick_f32(x < 0, -y, y);
 }
 
-/* K_n(x), x <= 2 */
+/* Return K_0(x) for x <= 2. */
 SF_INLINE double sf_k0_near(double x)
 {
     double t = x * x, i0 = SF_SERIES(t, 5.057299736306279e-10, 6.762348532809912e-08,
@@ -148,7 +148,7 @@ SF_INLINE double sf_k1_near(double x)
     return dpm_pick_f64(x == 0, INFINITY, y);
 }
 
-/* exp(x) K_n(x), x > 2 */
+/* Return exp(x) K_0(x) for x > 2. */
 SF_INLINE double sf_ke0_far(double x)
 {
     double u = 2 / x;
@@ -191,7 +191,8 @@ DPM_INLINE uint64_t pw_bessel_far_f32(float x)
     return dpm_far_f64(x);
 }
 
-/* sqrt(pi a) times the function is about p (sin a + cos a) + q (sin a - cos a). */
+/* parts of a Bessel function for large a: sqrt(pi a) times the function is about p (sin a + cos a)
+ * + q (sin a - cos a) */
 typedef struct sf_wave {
     double p, q, sum, difference;
 } sf_wave;
@@ -236,7 +237,7 @@ SF_INLINE double sf_j0_near(double t)
                      -0.00039698771384194645, 0.013329146149097944, -0.1729150690289957);
 }
 
-/* J_1(sqrt(t)) / sqrt(t) */
+/* Return J_1(sqrt(t)) / sqrt(t). */
 SF_INLINE double sf_j1_near(double t)
 {
     return (t - 14.681970642123893) *
@@ -306,15 +307,16 @@ SF_WAVE_(spherical_j0, sf_spherical_j0(x))
 
 /* -- ln |gamma(x)| -- */
 
-/* Return sin(pi f).  |sin(pi a)| depends only on the distance f of a from an integer. */
+/* Return sin(pi f), where f is the distance of a number from the nearest integer. */
 SF_INLINE double sf_sin_pi(double f)
 {
     return f * SF_SERIES(f * f, -0.007028303855203096, 0.08205035020147247, -0.599252186531583,
                          2.550163317938427, -5.167712764593, 3.141592653536132);
 }
 
-/* Compute ln |gamma(x)|.  |x| = a below 3: from the roots, at a or a + 1; else Stirling's series at
- * a + 4.  The product of the steps between, and the term of the reflection, share one logarithm. */
+/* Return ln |gamma(x)|.  If a = |x| is less than 3, a polynomial around the roots is used, at a or
+ * a + 1; else Stirling's series at a + 4.  The product of the steps between, and the term of the
+ * reflection, share one logarithm. */
 DPM_INLINE float pw_lgamma_f32(float x)
 {
     const double grid = 0x1.8p52;
