@@ -4,7 +4,7 @@
  * Operators: conv_tbc, conv_tbc_backward. */
 #include "core/chain.h"
 
-/* -- conv_tbc: for each place in the kernel a product of a slab of the input with a slab of the
+/* -- conv_tbc: for each element of the kernel, a product of a part of the input with a part of the
  * output -- */
 
 /* The time steps that element `k` of the kernel connects: `n` steps, from step `in` of the input
@@ -64,7 +64,7 @@ static int check_tbc(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor
     return 0;
 }
 
-/* n steps of time as a matrix, from `at` on: a view of what is written to. */
+/* Return a view of `n` time steps as a matrix, from step `at` on, to which results are written. */
 static dp_tensor *rows(chain *c, const char *view, dp_tensor *t, int64_t at, int64_t n,
                        int64_t batch, int64_t channels)
 {
@@ -110,7 +110,7 @@ static int conv_tbc(dp_ctx *ctx, dp_tensor *self, dp_tensor *weight, dp_tensor *
     return rc;
 }
 
-/* One place of the kernel's share of the gradients. */
+/* Add the share of element `k` of the kernel to both gradients. */
 static int add_grads(dp_ctx *ctx, const tbc *t, dp_tensor *grad, int64_t k, dp_tensor *of_input,
                      dp_tensor *of_weight)
 {

@@ -9,16 +9,16 @@
 
 enum { SPATIAL_MAX = 3 };
 
-/* The lists and numbers of a convolution, as they came. */
+/* the arguments of a convolution that are lists or numbers */
 typedef struct settings {
     const int64_t *stride, *padding, *dilation, *output_padding;
     size_t n_stride, n_padding, n_dilation, n_output_padding;
-    dp_str mode; /* takes the place of padding; s NULL: none */
+    dp_str mode; /* name of the padding, instead of `padding`; s NULL: no name */
     bool transposed;
     int64_t groups;
 } settings;
 
-/* aten::convolution, or aten::_convolution_mode where padding has a name. */
+/* Call aten::convolution, or aten::_convolution_mode if the padding has a name. */
 static int convolve(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tensor *weight,
                     dp_tensor *bias, dp_tensor **out)
 {
@@ -58,7 +58,7 @@ static int take_parts(dp_ctx *ctx, temps *s, dp_tensor *t, dp_tensor *parts[3])
     return rc;
 }
 
-/* (a - b) + i (c - a - b) */
+/* Return (a - b) + i (c - a - b). */
 static int join_parts(dp_ctx *ctx, dp_tensor *const abc[3], dp_tensor **out)
 {
     dp_tensor *re = NULL, *im = NULL, *rest = NULL;
@@ -103,7 +103,7 @@ static int convolve_complex(dp_ctx *ctx, const settings *s, dp_tensor *input, dp
     return rc;
 }
 
-/* -- conv1d and its like -- */
+/* -- conv1d, conv2d, conv3d -- */
 
 static int convolve_any(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tensor *weight,
                         dp_tensor *bias, dp_tensor **out)
@@ -113,8 +113,8 @@ static int convolve_any(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_ten
                                                                         out);
 }
 
-/* input [N, C, ...] over n dimensions, or [C, ...] without a batch: then a batch of one is added
- * and removed again. */
+/* Run a convolution over `n` dimensions.  An input [C, ...] without a batch is viewed as a batch of
+ * one, and the result without it. */
 static int conv(dp_ctx *ctx, const char *name, int n, const settings *s, dp_tensor *input,
                 dp_tensor *weight, dp_tensor *bias, dp_tensor **out)
 {
@@ -286,9 +286,9 @@ static int convolution_mode(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp
     return rc < 0 ? rc : convolve_same(ctx, &s, input, weight, bias, out);
 }
 
-/* -- the operators below them -- */
+/* -- operators that these call -- */
 
-/* aten::convolution_overrideable, which has these arguments */
+/* Call aten::convolution_overrideable, which has these arguments. */
 static int overrideable(dp_ctx *ctx, const settings *s, dp_tensor *input, dp_tensor *weight,
                         dp_tensor *bias, dp_tensor **out)
 {
@@ -318,8 +318,7 @@ static int convolution(CONVOLUTION_PARAMS, dp_tensor **out)
     return overrideable(ctx, &s, input, weight, bias, out);
 }
 
-/* aten::_convolution: with bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32,
- * which are about another library */
+/* aten::_convolution; benchmark, deterministic, cudnn_enabled and allow_tf32 only concern cuDNN */
 static int convolution_full(CONVOLUTION_PARAMS, bool benchmark, bool deterministic, bool cudnn,
                             bool tf32, dp_tensor **out)
 {
@@ -329,7 +328,7 @@ static int convolution_full(CONVOLUTION_PARAMS, bool benchmark, bool determinist
     return overrideable(ctx, &s, input, weight, bias, out);
 }
 
-/* aten::_convolution.deprecated: without bool allow_tf32 */
+/* aten::_convolution.deprecated, which has no argument allow_tf32 */
 static int convolution_deprecated(CONVOLUTION_PARAMS, bool benchmark, bool deterministic,
                                   bool cudnn, dp_tensor **out)
 {
@@ -350,14 +349,16 @@ static int convolution_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, 
                                 int64_t groups, const bool *mask, size_t n_mask,
                                 dp_tensor **of_input, dp_tensor **of_weight, dp_tensor **of_bias)
 {
-    (void)bias, (void)n_bias; /* the gradient's has as many elements as the output has channels */
+    /* the gradient of the bias has one element per channel of the output, so `bias` is not
+     * needed */
+    (void)bias, (void)n_bias;
     return dp_invoke(ctx, "aten::convolution_backward_overrideable", "TTTlililibliilb>TTT", grad,
                      input, weight, stride, n_stride, padding, n_padding, dilation, n_dilation,
                      (int)transposed, output_padding, n_output_padding, groups, mask, n_mask,
                      of_input, of_weight, of_bias);
 }
 
-/* -- by the names of PyTorch's kernels -- */
+/* -- operators named after PyTorch's kernels -- */
 
 #define SLOW_PARAMS                                                                                \
     dp_ctx *ctx, dp_tensor *self, dp_tensor *weight, const int64_t *kernel, size_t n_kernel,       \
@@ -378,7 +379,7 @@ static int thnn_conv2d_out(SLOW_PARAMS, dp_tensor *out)
                      n_kernel, bias, stride, n_stride, padding, n_padding, out);
 }
 
-/* aten::slow_conv3d: the same with int[3] */
+/* aten::slow_conv3d, with int[3] instead of int[2] */
 static int slow_conv3d(SLOW_PARAMS, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::slow_conv3d_forward", "TTlioTlili>T", self, weight, kernel,

@@ -16,7 +16,7 @@ static dp_tensor *convolve(chain *c, const settings *s, dp_tensor *input, dp_ten
                  (int)s->transposed, s->output_padding, s->n_output_padding, s->groups);
 }
 
-/* The gradient by the input (i 0) or by the weight (1). */
+/* Return the gradient by the input if `i` is 0, by the weight if it is 1. */
 static dp_tensor *gradient(chain *c, const settings *s, dp_tensor *grad, dp_tensor *input,
                            dp_tensor *weight, int i)
 {
@@ -34,7 +34,7 @@ static dp_tensor *gradient(chain *c, const settings *s, dp_tensor *grad, dp_tens
     return c->rc < 0 ? NULL : chain_keep(c, made[i]);
 }
 
-/* The bias's share: its elements, as if they were all of the output. */
+/* Return the bias expanded to the sizes of the output. */
 static dp_tensor *as_output(chain *c, dp_tensor *bias, dp_tensor *output)
 {
     DP_VIEW(b, bias);
@@ -50,7 +50,8 @@ static dp_tensor *as_output(chain *c, dp_tensor *bias, dp_tensor *output)
 /* aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor
  *     weight, Tensor self, int[] stride, int[] padding, int[] dilation, bool transposed, int[]
  *     output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)
- * The gradients by gO, self and weight: those that follow from what is given. */
+ * The results are the gradients by gO, self and weight; a gradient that depends on no given
+ * argument is None. */
 static int double_backward(dp_ctx *ctx, dp_tensor *ggi, dp_tensor *ggw, dp_tensor *ggb,
                            dp_tensor *go, dp_tensor *weight, dp_tensor *self, const int64_t *stride,
                            size_t n_stride, const int64_t *padding, size_t n_padding,
@@ -66,7 +67,7 @@ static int double_backward(dp_ctx *ctx, dp_tensor *ggi, dp_tensor *ggw, dp_tenso
     DP_VIEW(x, self);
     bool some = x.numel != 0;
 
-    (void)mask, (void)n_mask; /* as in PyTorch */
+    (void)mask, (void)n_mask; /* as in PyTorch, the mask is ignored */
     if (ggi && some)
         sum = convolve(&c, &s, ggi, weight);
     if (ggw && some) {
@@ -78,7 +79,7 @@ static int double_backward(dp_ctx *ctx, dp_tensor *ggi, dp_tensor *ggw, dp_tenso
         part = as_output(&c, ggb, go);
         sum = sum ? chain_TT(&c, "aten::add.Tensor", sum, part) : part;
     }
-    if (ggi && some) { /* in PyTorch's order of dimensions in memory */
+    if (ggi && some) { /* use PyTorch's order of dimensions in memory */
         part = CHAIN(&c, "aten::transpose.int", "Tii>T", gradient(&c, &s, go, ggi, weight, 1),
                      (int64_t)0, (int64_t)1);
         part = CHAIN(&c, "aten::contiguous", "T>T", part);

@@ -5,7 +5,7 @@
  * _new_zeros_with_same_feature_meta. */
 #include "core/composite.h"
 
-/* Elements of its dtype that t's storage has. */
+/* Return the number of elements of t's dtype that its storage has. */
 static int64_t storage_numel(dp_tensor *t)
 {
     DP_VIEW(x, t);
@@ -27,8 +27,9 @@ static int lift_fresh_copy(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 }
 
 /* aten::_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int self_num_batch_dims=0)
- * -> Tensor Zeros that lie as other does in a storage as large, one for each of self's first
- * dimensions. */
+ * -> Tensor
+ * The result is zeros with the sizes, strides and storage size of other, for each index of self's
+ * first dimensions. */
 static int zeros_laid_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, int64_t batches,
                          dp_tensor **out)
 {
@@ -66,7 +67,7 @@ static int zeros_laid_as(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, int64_t
 }
 
 /* aten::lift(Tensor self) -> Tensor
- * There is no functional wrapper to lift it into. */
+ * The result is self, because there are no functional wrappers (functionalization) here. */
 static int lift(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     (void)ctx;

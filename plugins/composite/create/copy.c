@@ -6,7 +6,7 @@
 #include "core/composite.h"
 #include <string.h>
 
-/* Can src be broadcast to self?  If not, dp_copy() writes nothing. */
+/* Test whether `src` broadcasts to self; if it does not, dp_copy() writes nothing. */
 static bool broadcasts(dp_tensor *self, dp_tensor *src)
 {
     DP_VIEW(x, self);
@@ -27,7 +27,7 @@ static int copy_(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking
     return rc < 0 && !broadcasts(self, src) ? dp_refuse(ctx, rc, NULL) : rc;
 }
 
-/* A copy of self in a new tensor with these options. */
+/* Set *out, owned, to a copy of self with these options. */
 static int copied(dp_ctx *ctx, dp_tensor *self, const options *o, const int64_t *format,
                   dp_tensor **out)
 {
@@ -76,7 +76,7 @@ static int contiguous(dp_ctx *ctx, dp_tensor *self, int64_t format, dp_tensor **
     return dp_invoke(ctx, "aten::clone", "Toi>T", self, &format, out);
 }
 
-/* -- the same bytes, or the same tensor -- */
+/* -- results on the same storage -- */
 
 /* aten::alias(Tensor(a) self) -> Tensor(a)
  * aten::detach(Tensor(a) self) -> Tensor(a) */
@@ -98,8 +98,8 @@ static int item(dp_ctx *ctx, dp_tensor *self, dp_value *out)
 }
 
 /* aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor
- * What copy_ would make of self: src with its dtype, device and shape; src itself where that is
- * so. */
+ * The result is what copy_ would make of self: src in self's dtype, device and shape, or src itself
+ * if it has them. */
 static int copy(dp_ctx *ctx, dp_tensor *self, dp_tensor *src, bool non_blocking, dp_tensor **out)
 {
     dp_tensor *made = NULL;
@@ -128,7 +128,7 @@ DP_LIBRARY_META(aten, CompositeImplicitAutograd, DP_IMPL_UNBOXED("copy", copy, (
                 DP_IMPL_UNBOXED("item", item, (T), (s)))
 
 /* aten::view_copy(Tensor self, SymInt[] size) -> Tensor
- * Where there is no such view: as reshape copies it. */
+ * If no such view exists, the result is the copy that reshape makes. */
 static int view_copy(dp_ctx *ctx, dp_tensor *self, const int64_t *size, size_t n, dp_tensor **out)
 {
     dp_tensor *seen;

@@ -3,7 +3,8 @@
  * Operators: fill, fill_diagonal. */
 #include "core/composite.h"
 
-/* A new tensor as self, filled with a tensor's value, or where that is NULL a Scalar. */
+/* Set *out, owned, to a tensor like self, filled with the value of `tensor`, or with the Scalar if
+ * tensor is NULL. */
 static int filled(dp_ctx *ctx, dp_tensor *self, dp_tensor *tensor, dp_value scalar, dp_tensor **out)
 {
     dp_tensor *made = NULL;
@@ -33,7 +34,7 @@ static int fill_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *value, dp_tensor
 
 /* -- fill_diagonal_ -- */
 
-/* n elements of self, `stride` apart, from `offset` on, are set. */
+/* Set `n` elements of self, `stride` apart, from `offset` on. */
 static int fill_line(dp_ctx *ctx, dp_tensor *self, int64_t n, int64_t stride, int64_t offset,
                      dp_value value)
 {
@@ -48,7 +49,7 @@ static int fill_line(dp_ctx *ctx, dp_tensor *self, int64_t n, int64_t stride, in
 }
 
 /* aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)
- * wrap: of a tall matrix, it begins again below. */
+ * With `wrap`, the diagonal of a tall matrix is repeated below. */
 static int fill_diagonal(dp_ctx *ctx, dp_tensor *self, dp_value value, bool wrap)
 {
     int64_t stride = 0;

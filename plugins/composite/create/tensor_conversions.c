@@ -8,7 +8,7 @@
 #include "core/list.h"
 #include <string.h>
 
-/* -- copies of all -- */
+/* -- copies of lists -- */
 
 /* aten::_to_cpu(Tensor[] tensors) -> Tensor[] */
 static int to_cpu(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_value *out)
@@ -25,7 +25,8 @@ static int to_cpu(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_value *ou
 
 /* -- to -- */
 
-/* Returns self if it already has what is asked for (at::native::to_will_alias). */
+/* Convert self, or return self if it already has what the options ask for
+ * (at::native::to_will_alias). */
 static int to(dp_ctx *ctx, dp_tensor *self, const options *o, bool non_blocking, bool copy,
               const int64_t *format, dp_tensor **out)
 {
@@ -129,7 +130,7 @@ static int to_reduced(dp_ctx *ctx, dp_tensor *self, bool cuda, bool cpu, int64_t
 }
 
 /* aten::dequantize.self(Tensor self) -> Tensor
- * Of a tensor that was never quantized. */
+ * This kernel is for tensors that are not quantized. */
 static int dequantize(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::to.dtype", "Ti>T", self, (int64_t)DP_FLOAT32, out);

@@ -6,14 +6,14 @@
  * scalar_tensor, zeros, zeros_like. */
 #include "core/composite.h"
 
-/* Calls aten::empty.memory_format with these options and no memory format. */
+/* Call aten::empty.memory_format with these options and without a memory format. */
 static int empty(dp_ctx *ctx, const int64_t *sizes, size_t n, const options *o, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::empty.memory_format", "lioioioioboi>T", sizes, n, o->dtype,
                      o->layout, o->device, o->pin, (const int64_t *)NULL, out);
 }
 
-/* Fill the new tensor *t, unless rc says that making it failed.  On failure *t is released. */
+/* Fill the new tensor *t, unless `rc` is an error.  On failure, *t is released. */
 static int filled(dp_ctx *ctx, int rc, dp_tensor **t, dp_value value)
 {
     if (rc < 0)
@@ -30,7 +30,7 @@ static int zeroed(dp_ctx *ctx, int rc, dp_tensor **t)
     return release_on_error(rc, t);
 }
 
-/* The dtype that torch.full infers from a value: bool, int64, float32 or complex64. */
+/* Return the dtype that torch.full infers from a value: bool, int64, float32 or complex64. */
 static int64_t value_dtype(dp_value v)
 {
     return v.tag == DP_TAG_BOOL      ? DP_BOOL
@@ -39,7 +39,7 @@ static int64_t value_dtype(dp_value v)
                                      : DP_FLOAT32;
 }
 
-/* -- given sizes -- */
+/* -- sizes are an argument -- */
 
 /* aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None,
  *     Device? device=None, bool? pin_memory=None) -> Tensor */
@@ -72,7 +72,7 @@ static int scalar_tensor(dp_ctx *ctx, dp_value value, OPTIONS_PARAMS, dp_tensor 
     return filled(ctx, empty(ctx, NULL, 0, &OPTIONS, out), out, value);
 }
 
-/* -- the sizes of another tensor -- */
+/* -- sizes of another tensor -- */
 
 /* aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None,
  *     Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor */
@@ -107,9 +107,10 @@ static int full_like(dp_ctx *ctx, dp_tensor *self, dp_value value, OPTIONS_PARAM
     return filled(ctx, like(ctx, self, &OPTIONS, format, out), out, value);
 }
 
-/* -- new_*: given sizes, dtype and device of another tensor -- */
+/* -- new_*: dtype and device come from another tensor -- */
 
-/* o, with self's dtype and device where none is given; own[] holds their values. */
+/* Return `o` with self's dtype and device for those that are not given; own [2] stores their
+ * values. */
 static options of_self(dp_tensor *self, options o, int64_t own[2])
 {
     DP_VIEW(x, self);
@@ -228,9 +229,9 @@ static int range(dp_ctx *ctx, dp_value start, dp_value end, OPTIONS_PARAMS, dp_t
     return range_step(ctx, start, end, dp_int(1), dtype, layout, device, pin, out);
 }
 
-/* -- linspace, logspace, eye: made empty here, filled by the backend -- */
+/* -- linspace, logspace, eye: the tensor is made here, and filled by the backend -- */
 
-/* The dtype of a range between two Scalars.  Source:
+/* Set the dtype of a range between two Scalars.  Source:
  * at::native::linspace_logspace_infer_options. */
 static int range_dtype(dp_ctx *ctx, dp_value start, dp_value end, const int64_t *dtype,
                        const char *name, int64_t *own)
@@ -297,7 +298,7 @@ static int eye_m(dp_ctx *ctx, int64_t n, int64_t m, OPTIONS_PARAMS, dp_tensor **
     return release_on_error(rc, out);
 }
 
-/* -- out= -- */
+/* -- out= variants -- */
 
 /* aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!) */
 static int full_out(dp_ctx *ctx, const int64_t *sizes, size_t n, dp_value value, dp_tensor *out)

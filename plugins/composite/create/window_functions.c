@@ -65,7 +65,7 @@ static dp_tensor *cosine(chain *c, const window *w, dp_tensor *t, int64_t n)
     return add_(c, mul_(c, t, -w->beta), w->alpha);
 }
 
-/* i0(beta * sqrt(1 - ((t - half) / half) ** 2)) / i0(beta) */
+/* Return i0(beta * sqrt(1 - ((t - half) / half) ** 2)) / i0(beta). */
 static dp_tensor *kaiser(chain *c, const window *w, dp_tensor *t, int64_t n)
 {
     DP_VIEW(x, t);

@@ -7,11 +7,13 @@
 #include "core/composite.h"
 #include <string.h>
 
-/* Types of the input and the output of a transform. */
+/* types of the input and of the output of a transform */
 typedef enum fft_kind {
-    AS_GIVEN,     /* complex numbers of complex ones; all of those of real ones */
-    FROM_COMPLEX, /* real numbers are made complex ones first */
-    FROM_REAL,    /* half of the transform, the other one follows */
+    /* complex to complex; a real input stays real, and the whole transform is computed */
+    AS_GIVEN,
+    FROM_COMPLEX, /* complex to complex; a real input is first converted */
+    /* real to complex; only half of the transform is computed, the other half follows from it */
+    FROM_REAL,
     TO_REAL,
 } fft_kind;
 
@@ -19,24 +21,26 @@ typedef struct fft_op {
     const char *name;
     fft_kind kind;
     bool forward;
-    const char *real; /* what a refusal of complex numbers calls their opposite */
+    const char *real; /* the word for real inputs in the error message for complex ones */
 } fft_op;
 
-/* One call of one of them. */
+/* arguments and state of a call */
 typedef struct fft_job {
     dp_ctx *ctx;
     const fft_op *op;
-    dp_tensor *out; /* given, or NULL */
+    dp_tensor *out; /* the out= tensor, or NULL */
     int64_t norm;
     size_t n;
-    int64_t dim[DP_DIM_MAX], sizes[DP_DIM_MAX]; /* [n] what the input is made to have there */
-    int64_t length;                             /* of the last one, of TO_REAL's result */
+    /* [n] transformed dimensions, and the sizes to which the input is cut or padded in them */
+    int64_t dim[DP_DIM_MAX], sizes[DP_DIM_MAX];
+    /* length of the last dimension of TO_REAL's result */
+    int64_t length;
     temps made;
 } fft_job;
 
 /* -- arguments -- */
 
-/* Source: promote_type_fft */
+/* Convert self to the dtype of the transform.  Source: promote_type_fft. */
 static int promote(fft_job *j, dp_tensor *self, bool complex, dp_tensor **out)
 {
     DP_VIEW(x, self);
@@ -49,7 +53,7 @@ static int promote(fft_job *j, dp_tensor *self, bool complex, dp_tensor **out)
     return dp_invoke(j->ctx, "aten::to.dtype", "Ti>T", self, (int64_t)t, out);
 }
 
-/* Source: norm_from_string */
+/* Set j->norm.  Source: norm_from_string. */
 static int read_norm(fft_job *j, dp_str norm)
 {
     enum { NONE, ROOT, ALL };
@@ -89,7 +93,8 @@ static int read_dims(fft_job *j, int ndim, const int64_t *dim, size_t n)
     return rc;
 }
 
-/* Source: canonicalize_fft_shape_and_dim_args.  shape, dim: NULL where not given. */
+/* Set j->dim and j->sizes; `shape` and `dim` may be NULL.  Source:
+ * canonicalize_fft_shape_and_dim_args. */
 static int read_shape(fft_job *j, const dp_view *x, const int64_t *shape, size_t n_shape,
                       const int64_t *dim, size_t n_dim)
 {
@@ -118,8 +123,8 @@ static int read_shape(fft_job *j, const dp_view *x, const int64_t *shape, size_t
     return rc;
 }
 
-/* The length of TO_REAL's last dimension, and what the input is to have there.
- * Source: canonicalize_fft_c2r_shape_and_dim_args */
+/* Set j->length, and the size of the input in the last dimension of TO_REAL.  Source:
+ * canonicalize_fft_c2r_shape_and_dim_args. */
 static int read_length(fft_job *j, const dp_view *x, bool given)
 {
     size_t last = j->n - 1;
@@ -129,7 +134,7 @@ static int read_length(fft_job *j, const dp_view *x, bool given)
     return j->length >= 1 ? 0 : no_points(j, j->length);
 }
 
-/* x, cut or filled up with zeros.  Source: resize_fft_input */
+/* Set *out, owned, to the input, cut or padded with zeros.  Source: resize_fft_input. */
 static int resize(fft_job *j, dp_tensor *given, dp_tensor **out)
 {
     static const int64_t zero = 0, step = 1;
@@ -162,7 +167,7 @@ static int resize(fft_job *j, dp_tensor *given, dp_tensor **out)
     return rc;
 }
 
-/* -- transforms; with a given output *out is not set -- */
+/* -- transforms; with an out= tensor, *out is not set -- */
 
 static int to_complex(fft_job *j, dp_tensor *x, size_t n, bool given, dp_tensor **out)
 {
@@ -182,7 +187,8 @@ static int to_real(fft_job *j, dp_tensor *x, const int64_t *dim, size_t n, dp_te
     return dp_invoke(j->ctx, "aten::_fft_c2r", "Tliii>T", x, dim, n, j->norm, j->length, out);
 }
 
-/* Forward in the last dimension, then conjugated: the backend knows no other way. */
+/* Compute the inverse transform of real numbers as the conjugate of the forward transform, because
+ * backends have only that. */
 static int from_real_back(fft_job *j, dp_tensor *x, bool onesided, dp_tensor **out)
 {
     dp_tensor **t = temps_next(&j->made);
@@ -211,7 +217,7 @@ static int from_real(fft_job *j, dp_tensor *x, bool onesided, dp_tensor **out)
                      out);
 }
 
-/* A forward transform to real numbers is a backward one of the conjugate. */
+/* Compute a forward transform to real numbers as the inverse transform of the conjugate. */
 static int to_real_forward(fft_job *j, dp_tensor *x, dp_tensor **out)
 {
     dp_tensor **conj;
@@ -244,7 +250,7 @@ static int transform(fft_job *j, dp_tensor *x, dp_tensor **out)
     }
 }
 
-/* -- the operators -- */
+/* -- operators -- */
 
 static int check_dtypes(fft_job *j, const dp_view *x)
 {
@@ -261,7 +267,7 @@ static int check_dtypes(fft_job *j, const dp_view *x)
                    real ? "floating point" : "complex", dp_dtype_name(o.dtype));
 }
 
-/* Over the dimensions of *j, of which `given` says that the last one's size was chosen. */
+/* Run the transform over the dimensions of `j`; `given`: the call has the size of the last one. */
 static int run(fft_job *j, dp_tensor *self, bool given, dp_str norm, dp_tensor **out)
 {
     dp_tensor **numbers = temps_next(&j->made), **input = temps_next(&j->made);
@@ -361,9 +367,9 @@ MANY(irfft, n, oli, TO_REAL, false, NULL)
 MANY(hfft, n, oli, TO_REAL, true, NULL)
 MANY(ihfft, n, oli, FROM_REAL, false, "real-valued")
 
-/* -- half of the elements to the other side -- */
+/* -- shifts by half of the elements -- */
 
-/* by: 0 for half, rounded down, 1 for half, rounded up */
+/* Shift each dimension by half its size, rounded down if `by` is 0, up if it is 1. */
 static int shift(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, int64_t by,
                  dp_tensor **out)
 {

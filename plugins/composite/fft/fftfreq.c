@@ -2,8 +2,8 @@
  * (aten/src/ATen/native/SpectralOps.cpp). */
 #include "core/chain.h"
 
-/* n whole numbers from 0 on into out, whose second half counts up to -1 if `both` signs are
- * wanted. */
+/* Fill `out` with the numbers from 0 to n - 1; with `both`, the second half counts up to -1
+ * instead. */
 static int frequencies(dp_ctx *ctx, const char *name, int64_t n, double d, bool both,
                        dp_tensor *out)
 {

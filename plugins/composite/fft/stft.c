@@ -5,7 +5,7 @@
 typedef struct stft {
     chain c;
     int64_t n_fft, hop, win_length;
-    dp_tensor *window; /* NULL: none */
+    dp_tensor *window; /* NULL: no window */
     int64_t norm;
 } stft;
 
@@ -19,7 +19,8 @@ static bool is_complex(const dp_tensor *t)
     return dp_dtype_is_complex(x.dtype);
 }
 
-static int64_t size_at(const dp_tensor *t, int dim) /* dim < 0: from the end */
+/* Return the size of dimension `dim`; a negative dim counts from the end. */
+static int64_t size_at(const dp_tensor *t, int dim)
 {
     DP_VIEW(x, t);
     return x.sizes[dim < 0 ? dim + x.ndim : dim];
@@ -46,7 +47,7 @@ static void check_window(stft *s)
                    s->win_length, w.ndim, w.numel);
 }
 
-/* The window with zeros on both sides, n_fft elements. */
+/* Set the window to n_fft elements, with zeros on both sides. */
 static void pad_window(stft *s, dp_tensor *like)
 {
     chain *c = &s->c;
@@ -65,7 +66,7 @@ static void pad_window(stft *s, dp_tensor *like)
 
 /* -- stft -- */
 
-/* self [batch, length] with n_fft / 2 elements more on each side. */
+/* Return self [batch, length], padded by n_fft / 2 elements on each side. */
 static dp_tensor *centred(stft *s, dp_tensor *self, dp_str mode)
 {
     chain *c = &s->c;
@@ -91,7 +92,7 @@ static void check_lengths(stft *s, int64_t length)
     check_window(s);
 }
 
-/* The transforms of frames of input [batch, length]: [batch, frequencies, frames]. */
+/* Return the transforms of the frames of input [batch, length], as [batch, frequencies, frames]. */
 static dp_tensor *frames(stft *s, dp_tensor *input, const bool *onesided)
 {
     static const int64_t last = 2;
@@ -126,7 +127,7 @@ static int check_signal(dp_ctx *ctx, dp_tensor *self)
     return 0;
 }
 
-/* mode.s NULL: not centred */
+/* Run stft; mode.s NULL: the input is not padded. */
 static int run_stft(stft s, dp_tensor *self, dp_str mode, const bool *onesided,
                     const bool *return_complex, dp_tensor **out)
 {
@@ -212,7 +213,8 @@ static void check_spectrum(stft *s, const dp_view *x, bool complex, bool oneside
     check_window(s);
 }
 
-/* t [channels, frequencies, frames], the transforms of frames: [channels, frames, n_fft]. */
+/* Return the inverse transforms of `t` [channels, frequencies, frames], as [channels, frames,
+ * n_fft]. */
 static dp_tensor *signals(stft *s, dp_tensor *t, bool onesided, bool return_complex)
 {
     static const int64_t last = 2, zero = 0;
@@ -232,7 +234,7 @@ static dp_tensor *signals(stft *s, dp_tensor *t, bool onesided, bool return_comp
     return CHAIN(c, "aten::_fft_c2r", "Tliii>T", t, &last, (size_t)1, s->norm, s->n_fft);
 }
 
-/* Frames [rows, frames, n_fft] added where they lie: [rows, length]. */
+/* Return frames [rows, frames, n_fft] added up at their positions, as [rows, length]. */
 static dp_tensor *overlapped(stft *s, dp_tensor *t, int64_t length)
 {
     if (s->c.rc < 0)
@@ -294,13 +296,15 @@ static int istft(dp_ctx *ctx, dp_tensor *self, int64_t n_fft, const int64_t *hop
     chain *c = &s.c;
     bool complex = is_complex(self);
     DP_VIEW(x, self);
-    int first = x.ndim - 2 - !complex; /* of frequencies and frames */
+    /* index of the dimension of frequencies, before that of frames */
+    int first = x.ndim - 2 - !complex;
     int64_t bins = first >= 0 ? x.sizes[first] : 0, n_frames = first >= 0 ? x.sizes[first + 1] : 0;
     bool half = onesided ? *onesided : bins != n_fft;
     dp_tensor *t = self;
 
     s.norm = normalized ? NORM_ROOT : NORM_ALL;
-    c->rc = wrap_dim(ctx, &(int64_t){-3}, x.ndim + complex); /* that of frequencies */
+    /* fails if there is no dimension of frequencies */
+    c->rc = wrap_dim(ctx, &(int64_t){-3}, x.ndim + complex);
     check_spectrum(&s, &x, complex, half, bins);
     if (c->rc < 0)
         return chain_end(c, NULL, out);

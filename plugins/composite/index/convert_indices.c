@@ -25,7 +25,8 @@ static dp_tensor *numbers_below(chain *c, int64_t n, dp_tensor *like)
     return CHAIN(c, "aten::arange", "soioioi>T", dp_int(n), &dtype, NULL, &device);
 }
 
-/* How many of sorted are below each of values, or not above it. */
+/* Return the number of elements of `sorted` that are less than each of `values` (or not
+ * greater). */
 static dp_tensor *count_below(chain *c, dp_tensor *sorted, dp_tensor *values, bool out_int32,
                               bool right)
 {
@@ -53,7 +54,7 @@ static int to_begins(dp_ctx *ctx, dp_tensor *self, int64_t size, bool out_int32,
 
 /* aten::_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool
  *     out_int32=False, bool transpose=False) -> Tensor
- * Rows and columns; transpose: columns and rows. */
+ * The result has rows and columns; with `transpose`, columns and rows. */
 static int to_rows(dp_ctx *ctx, dp_tensor *begins, dp_tensor *columns, bool out_int32,
                    bool transpose, dp_tensor **out)
 {

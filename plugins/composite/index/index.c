@@ -30,7 +30,7 @@ static int index_fill_tensor(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_tenso
 
 /* -- take_along_dim -- */
 
-/* t broadcast with `other` in all dimensions but dim.  *out owned. */
+/* Set *out, owned, to `t` broadcast with `other` in all dimensions except dim. */
 static int broadcast_except(dp_ctx *ctx, dp_tensor *t, dp_tensor *other, int64_t dim,
                             dp_tensor **out)
 {

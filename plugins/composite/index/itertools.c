@@ -36,8 +36,8 @@ static int cartesian_prod(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_t
 
 /* -- combinations -- */
 
-/* How many ways there are to take r of n, each of them once or as often as one likes; -1: over
- * int64. */
+/* Return the number of ways to choose r of n elements, each at most once or, with `again`,
+ * repeatedly; -1: it does not fit in int64. */
 static int64_t count_ways(int64_t n, int64_t r, bool again)
 {
     __int128 ways = 1;
@@ -54,7 +54,7 @@ static int64_t count_ways(int64_t n, int64_t r, bool again)
     return (int64_t)ways;
 }
 
-/* All of them, each in rising order, in the order of words. */
+/* List all ways, each with ascending indices, in lexicographic order. */
 static void list_ways(int64_t *at, int64_t ways, int64_t n, int64_t r, bool again)
 {
     for (int64_t i = 0; i < r && ways > 0; i++)

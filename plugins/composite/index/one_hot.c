@@ -15,7 +15,7 @@ static int number_of(dp_ctx *ctx, const char *op, dp_tensor *t, int64_t *out)
     return rc;
 }
 
-/* How many classes: what was asked for, or as many as self's values need. */
+/* Set the number of classes: the argument, or the greatest value of self plus 1. */
 static int count_classes(dp_ctx *ctx, dp_tensor *self, int64_t *classes)
 {
     int64_t least, most;

@@ -4,7 +4,8 @@
 #include <dispatchd/check.h>
 
 /* aten::_rowwise_prune(Tensor weight, Tensor mask, ScalarType compressed_indices_dtype) -> (Tensor,
- * Tensor) The rows that are kept, and for each row where it is among them, -1 for others. */
+ * Tensor)
+ * The results are the rows that are kept, and for each row its index among them, or -1. */
 static int rowwise_prune(dp_ctx *ctx, dp_tensor *weight, dp_tensor *mask, int64_t dtype,
                          dp_tensor **rows, dp_tensor **places)
 {

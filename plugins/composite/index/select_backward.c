@@ -7,7 +7,7 @@
  * value_selecting_reduction_backward. */
 #include "core/chain.h"
 
-/* A gradient in preparation: `zeros` is the result.  end() copies the gradient to a view of it. */
+/* A gradient in preparation.  `zeros` is the result; end() copies the gradient to a view of it. */
 typedef struct backward {
     chain c;
     dp_tensor *zeros;
@@ -81,7 +81,7 @@ static int gather_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, int64_
 }
 
 /* aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor
- * Of the shape to which input and mask broadcast. */
+ * The result has the shape to which input and mask broadcast. */
 static int masked_select_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *mask,
                                   dp_tensor **out)
 {

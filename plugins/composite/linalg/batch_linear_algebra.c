@@ -17,7 +17,7 @@ static int zeros(dp_ctx *ctx, const dp_view *a, int64_t side, dp_tensor **out)
     return rc == 0 ? dp_invoke(ctx, "aten::zero_", "T>", *out) : rc;
 }
 
-/* U, S and V of self; without vectors the first and the last are zeros. */
+/* Set U, S and V of self; without `vectors`, U and V are zeros. */
 static int svd_of(dp_ctx *ctx, dp_tensor *self, bool some, bool vectors, dp_tensor **made)
 {
     dp_tensor *vh = NULL;
@@ -45,7 +45,8 @@ static int svd_of(dp_ctx *ctx, dp_tensor *self, bool some, bool vectors, dp_tens
     return rc;
 }
 
-/* Output i gets the shape of made, whose dtype it has, and its strides, too, if `strided`. */
+/* Resize output `i` to the shape of `made`, whose dtype it must have; with `strided`, give it the
+ * same strides. */
 static int place_same(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, bool strided)
 {
     if (rc < 0 || !o->given)
@@ -94,7 +95,8 @@ static int run_symeig(dp_ctx *ctx, const dp_value *args, outs *o)
 }
 OUTS_KERNEL(symeig, 3, run_symeig)
 
-/* t with the batch of both, whose last two dimensions are t's; *out owned. */
+/* Set *out, owned, to `t` expanded to the broadcast batch dimensions of both tensors; the last two
+ * dimensions do not change. */
 static int expand_batch(dp_ctx *ctx, dp_tensor *t, const dp_tensor *other, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -158,7 +160,7 @@ OUTS_KERNEL(cholesky_solve, 3, run_cholesky_solve)
 /* -- eigvals, logdet -- */
 
 /* aten::linalg_eigvals(Tensor self) -> Tensor
- * Where calls are recorded, the vectors are computed too: the gradient needs them. */
+ * If autograd records the call, the vectors are computed, too, because the gradient needs them. */
 static int linalg_eigvals(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     dp_tensor *vectors = NULL;
@@ -227,7 +229,7 @@ static int logdet(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 
 /* -- powers -- */
 
-/* *power = itself times `by`; the former one goes. */
+/* Replace *power by its product with `by`. */
 static int multiply_by(dp_ctx *ctx, dp_tensor **power, dp_tensor *by)
 {
     dp_tensor *made = NULL;
@@ -240,7 +242,7 @@ static int multiply_by(dp_ctx *ctx, dp_tensor **power, dp_tensor *by)
     return rc;
 }
 
-/* self^n by squaring, n > 1; *out owned. */
+/* Set *out, owned, to self^n by repeated squaring; n > 1. */
 static int raise(dp_ctx *ctx, dp_tensor *self, uint64_t n, dp_tensor **out)
 {
     dp_tensor *square = dp_tensor_ref(self), *made = NULL;
@@ -266,7 +268,7 @@ static int identity_like(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     dp_tensor *eye = NULL;
     DP_VIEW(a, self);
     const int64_t dtype = a.dtype, device = a.device;
-    /* a clone, so that the result has a gradient, as in PyTorch: zero */
+    /* the result is a clone of self, so that, as in PyTorch, it has a gradient, which is 0 */
     int rc = dp_invoke(ctx, "aten::clone", "Toi>T", self, &(int64_t){DP_CONTIGUOUS}, out);
 
     if (rc == 0)
@@ -311,7 +313,7 @@ static int run_power(dp_ctx *ctx, const dp_value *args, outs *o)
 OUTS_KERNEL(linalg_matrix_power, 2, run_power)
 
 /* aten::matrix_exp_backward(Tensor self, Tensor grad) -> Tensor
- * A block of the exponential of [A^H, grad; 0, A^H]. */
+ * The result is a block of the exponential of [A^H, grad; 0, A^H]. */
 static int matrix_exp_backward(dp_ctx *ctx, dp_tensor *self, dp_tensor *grad, dp_tensor **out)
 {
     dp_tensor *transposed = NULL, *nothing = NULL, *upper = NULL, *lower = NULL, *both = NULL,

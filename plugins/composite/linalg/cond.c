@@ -10,7 +10,8 @@ static int zeros_of(dp_ctx *ctx, const dp_view *a, dp_dtype d, dp_tensor **out)
     return rc == 0 ? dp_invoke(ctx, "aten::zero_", "T>", *out) : rc;
 }
 
-/* The largest singular value by the least, or the other way round. */
+/* Set *out to the greatest singular value divided by the least or, with least_first, the inverse of
+ * that. */
 static int cond_by_values(dp_ctx *ctx, dp_tensor *self, bool least_first, dp_tensor **out)
 {
     dp_tensor *values = NULL, *first = NULL, *last = NULL;
@@ -29,7 +30,7 @@ static int cond_by_values(dp_ctx *ctx, dp_tensor *self, bool least_first, dp_ten
     return rc;
 }
 
-/* The sum of the singular values by the sum of their reciprocals. */
+/* Set *out to the sum of the singular values times the sum of their reciprocals. */
 static int cond_nuclear(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     dp_tensor *values = NULL, *inverse = NULL, *a = NULL, *b = NULL;
@@ -50,7 +51,7 @@ static int cond_nuclear(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return rc;
 }
 
-/* The inverse, infinite where there is none. */
+/* Set *out, owned, to the inverse; it is infinite for singular matrices. */
 static int inverse_of(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     dp_tensor *info = NULL, *odd = NULL, *column = NULL, *square = NULL;
@@ -70,7 +71,7 @@ static int inverse_of(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return rc;
 }
 
-/* The norm of self by that of its inverse. */
+/* Set *out to the norm of self times the norm of its inverse. */
 static int cond_by_norms(dp_ctx *ctx, dp_tensor *self, const norm_order *ord, dp_tensor **out)
 {
     static const int64_t last[] = {-2, -1};

@@ -24,7 +24,7 @@ static int check_vecdot(dp_ctx *ctx, const dp_view *x, const dp_view *y, const o
     return 0;
 }
 
-/* The sum of products along dim, the first factors conjugated. */
+/* Set *out to the sums of products along dim; the first factors are conjugated. */
 static int vecdot(dp_ctx *ctx, dp_tensor *x, dp_tensor *y, int64_t dim, dp_tensor **out)
 {
     dp_tensor *conjugate = NULL, *products = NULL;
@@ -58,7 +58,7 @@ static int run_vecdot(dp_ctx *ctx, const dp_value *args, outs *o)
 OUTS_KERNEL(linalg_vecdot, 3, run_vecdot)
 
 /* aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor
- * Without dim the first dimension of size 3. */
+ * Without dim, the first dimension of size 3 is used. */
 static int run_cross(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     DP_VIEW(a, args[0].u.t);

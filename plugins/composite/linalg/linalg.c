@@ -4,7 +4,7 @@
 #include <dispatchd/check.h>
 #include <string.h>
 
-/* -- what others use -- */
+/* -- functions for other files -- */
 
 const char *linalg_type_name(dp_dtype d)
 {
@@ -107,7 +107,7 @@ static bool has(const dp_value *name, const char *part)
     return strstr(name->u.s, part) != NULL;
 }
 
-/* Error messages for a positive `info`, chosen by a part of the operator's name. */
+/* error messages for a positive `info`, chosen by a part of the operator's name */
 static const struct {
     /* text before and after the value of info; `after` NULL: the value is not printed */
     const char *part, *before, *after;
@@ -161,7 +161,7 @@ static int fail_with(dp_ctx *ctx, const dp_value *name, const char *which, int i
     return dp_fail(ctx, DP_ERUNTIME, "%s: Unknown error code: %d.", text, info);
 }
 
-/* The first number of info, int32 and contiguous on the host, that is not 0. */
+/* Check that `info`, int32 and contiguous on the CPU, is 0; report its first number that is not. */
 static int look(dp_ctx *ctx, dp_tensor *info, const dp_value *name, bool is_matrix)
 {
     char which[64] = "";

@@ -8,19 +8,21 @@
 #include "linalg.h"
 #include <string.h>
 
-/* The other operator's returns, a letter each: 0 to 3: our output; not ours, where it is given a
- * new one: a of the first argument's dtype, r of its real part, i int32. */
+/* The operator that is called, and what it returns.  `rets` has a letter for each of its returns: 0
+ * to 3 if it is that output of ours; else the dtype of the tensor to make for it if the call has
+ * out=: a (the first argument's), r (its real dtype) or i (int32). */
 typedef struct route {
-    const char *op, *out; /* its two overloads */
+    const char *op, *out; /* the functional and the out= overload */
     uint32_t n_args;
     const char *rets;
-    const char *check; /* the name under which the return `info` is checked; NULL: it is not */
+    /* the name under which the return `info` is checked; NULL: info is not checked */
+    const char *check;
     int info;
 } route;
 
 enum { ARGS_MAX = 8 };
 
-/* all [OUTS_MAX] owned: what it returned, or was given for it. */
+/* Call the out= overload.  all [OUTS_MAX], owned, is set to its outputs. */
 static int follow_out(dp_ctx *ctx, const route *r, const dp_value *args, outs *o, dp_tensor **all)
 {
     dp_value with[ARGS_MAX + OUTS_MAX], ignored[OUTS_MAX];
@@ -75,7 +77,8 @@ static int follow(dp_ctx *ctx, const route *r, const dp_value *args, outs *o)
     return rc;
 }
 
-/* `name`, of n arguments, follows a route with these ones, in which `args` are its own. */
+/* Define operator `name` with `n` arguments by a route; the further arguments, in terms of `args`,
+ * are those of the operator that is called. */
 #define FOLLOWS(name, n, route_, ...)                                                              \
     static int run_##name(dp_ctx *ctx, const dp_value *args, outs *o)                              \
     {                                                                                              \
@@ -136,7 +139,7 @@ FOLLOWS(matrix_power, 2,
         args[0], args[1])
 /* clang-format on */
 
-/* -- those that PyTorch warns of -- */
+/* -- operators for which PyTorch warns -- */
 
 /* aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True)
  *     -> (Tensor LU, Tensor pivots, Tensor info) */

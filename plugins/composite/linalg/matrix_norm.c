@@ -34,7 +34,7 @@ static int check_dtype(dp_ctx *ctx, dp_dtype own, const int64_t *dtype, const ch
     return 0;
 }
 
-/* Brings n->dims into range; `precise`: no dtype of 16 bits. */
+/* Wrap and check n->dims; `precise`: 16-bit dtypes are refused. */
 static int check_norm(dp_ctx *ctx, norm_args *n, const int64_t *dims, size_t n_dims, bool precise)
 {
     const char *name = "linalg.matrix_norm";
@@ -76,8 +76,8 @@ static int check_order(dp_ctx *ctx, const norm_order *o)
 
 /* -- by singular values -- */
 
-/* t, whose last dimension is the 1 that is left of the norm's, with both where they stood; takes
- * t. */
+/* Move the last dimension of `t`, of size 1, and another of size 1 to the positions of the norm's
+ * dimensions; `t` is released. */
 static int restore_dims(dp_ctx *ctx, const norm_args *n, dp_tensor *t, dp_tensor **out)
 {
     int64_t from[DP_DIM_MAX];
@@ -98,7 +98,7 @@ static int restore_dims(dp_ctx *ctx, const norm_args *n, dp_tensor *t, dp_tensor
     return rc;
 }
 
-/* The singular values of the matrices that the norm's dimensions make. */
+/* Set *out, owned, to the singular values of the matrices in the norm's dimensions. */
 static int values_of(dp_ctx *ctx, const norm_args *n, dp_tensor **out)
 {
     int64_t dims[DP_DIM_MAX];
@@ -122,7 +122,7 @@ static int values_of(dp_ctx *ctx, const norm_args *n, dp_tensor **out)
     return rc;
 }
 
-/* op: amax, amin or sum of the singular values. */
+/* Reduce the singular values by `op`: amax, amin or sum. */
 static int by_values(dp_ctx *ctx, const norm_args *n, const char *op, dp_tensor **out)
 {
     dp_tensor *values = NULL, *made = NULL;
@@ -142,7 +142,7 @@ static int by_values(dp_ctx *ctx, const norm_args *n, const char *op, dp_tensor 
     return 0;
 }
 
-/* -- by sums of rows or columns -- */
+/* -- norms by sums of rows or columns -- */
 
 static int by_sums(dp_ctx *ctx, const norm_args *n, double p, dp_tensor **out)
 {
@@ -181,7 +181,7 @@ int matrix_norm(dp_ctx *ctx, norm_args *n, const norm_order *o, const int64_t *d
     return by_sums(ctx, n, o->p, out);
 }
 
-/* made becomes output 0, of its dtype. */
+/* Move `made` to output 0, in whose dtype it is. */
 static int give_norm(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, const char *name)
 {
     if (rc == 0 && o->given) {
@@ -194,7 +194,7 @@ static int give_norm(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, const char *
     return linalg_give(ctx, rc, made, o, name);
 }
 
-/* args: self, ord, dim, keepdim, dtype */
+/* arguments: self, ord, dim, keepdim, dtype */
 static int run_matrix_norm(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     dp_tensor *made = NULL;
@@ -231,7 +231,7 @@ static int check_dims(dp_ctx *ctx, const dp_view *a, const dp_value *dim, bool o
     return 0;
 }
 
-/* args: self, ord, dim, keepdim, dtype */
+/* arguments: self, ord, dim, keepdim, dtype */
 static int run_norm(dp_ctx *ctx, const dp_value *args, outs *o)
 {
     static const int64_t both[] = {0, 1};

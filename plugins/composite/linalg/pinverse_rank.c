@@ -5,7 +5,7 @@
 #include "core/chain.h"
 #include "linalg.h"
 
-/* Tolerances; NULL: not given.  Borrowed, or the chain's. */
+/* Tolerances; NULL: not given.  They are borrowed from the call or from a chain. */
 typedef struct tolerances {
     dp_tensor *atol, *rtol;
 } tolerances;
@@ -32,7 +32,8 @@ static dp_tensor *number(chain *c, double value, dp_dtype d, dp_device device)
     return c->rc == 0 ? t : NULL;
 }
 
-/* eps times the larger side, for float and double alone. */
+/* Set *rtol to the default: eps times the longer side.  DP_ERUNTIME: the dtype is neither float32
+ * nor float64 (or complex). */
 static int default_rtol(dp_ctx *ctx, const dp_view *a, double *rtol)
 {
     dp_dtype d = linalg_real(a->dtype);
@@ -80,7 +81,7 @@ static void complete(chain *c, const dp_view *a, tolerances *t, const char *name
                          number(c, 0, DP_FLOAT64, a->device), t->rtol);
 }
 
-/* The larger of atol and rtol * most; most [..., 1]. */
+/* Return the greater of atol and rtol * most, where most has sizes [..., 1]. */
 static dp_tensor *threshold(chain *c, const tolerances *t, dp_tensor *most)
 {
     dp_tensor *atol = chain_Ts(c, "aten::unsqueeze", t->atol, dp_int(-1));
@@ -133,7 +134,7 @@ static int check_pinv(dp_ctx *ctx, const dp_view *a)
                    linalg_type_name(a->dtype), dp_shape_text(text, a->sizes, (size_t)a->ndim));
 }
 
-/* v diag(inverse) u^H */
+/* Return v diag(inverse) u^H. */
 static dp_tensor *product(chain *c, dp_tensor *v, dp_tensor *inverse, dp_tensor *u)
 {
     dp_tensor *row = chain_Ts(c, "aten::unsqueeze", inverse, dp_int(-2));
@@ -141,7 +142,7 @@ static dp_tensor *product(chain *c, dp_tensor *v, dp_tensor *inverse, dp_tensor 
     return chain_TT(c, "aten::matmul", chain_TT(c, "aten::mul.Tensor", v, row), transposed(c, u));
 }
 
-/* 1 / values where size is more than the threshold, else 0; of A's dtype. */
+/* Return 1 / values where `size` is greater than the threshold, else 0, in A's dtype. */
 static dp_tensor *inverses(chain *c, const dp_view *a, dp_tensor *values, dp_tensor *size,
                            dp_tensor *most, const tolerances *t)
 {
@@ -212,7 +213,8 @@ static int run_pinv(dp_ctx *ctx, const dp_value *args, outs *o)
 }
 OUTS_KERNEL(pinv_tensors, 4, run_pinv)
 
-/* The numbers that are given as tensors; missing ones by get_atol_rtol(float?, float?). */
+/* Convert the tolerances to tensors; those that are not given are set as by get_atol_rtol(float?,
+ * float?). */
 static int as_tensors(chain *c, const dp_view *a, const dp_value *atol, const dp_value *rtol,
                       tolerances *t)
 {
@@ -278,7 +280,7 @@ static int pinverse(dp_ctx *ctx, dp_tensor *self, double rcond, dp_tensor **out)
 
 /* -- matrix_rank -- */
 
-/* How many singular values are above the threshold; the chain's. */
+/* Return the number of singular values above the threshold. */
 static dp_tensor *rank_of(chain *c, dp_tensor *self, const tolerances *t, bool hermitian)
 {
     const int64_t last = -1;
@@ -299,7 +301,8 @@ static dp_tensor *rank_of(chain *c, dp_tensor *self, const tolerances *t, bool h
     return c->rc == 0 ? chain_keep(c, made) : NULL;
 }
 
-/* PyTorch sums into out= as it is, so that any dtype that numbers can be cast to will do. */
+/* Compute ranks.  As in PyTorch, out= is the output of sum, so it may have any dtype to which
+ * integers can be cast. */
 static int count(dp_ctx *ctx, dp_tensor *self, tolerances t, bool hermitian, outs *o)
 {
     chain c = {.ctx = ctx};

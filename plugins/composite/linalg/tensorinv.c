@@ -56,7 +56,7 @@ OUTS_KERNEL(linalg_tensorinv, 2, run_tensorinv)
 
 /* -- tensorsolve -- */
 
-/* self with these dimensions at its end; *out owned. */
+/* Set *out, owned, to self with these dimensions moved to its end. */
 static int move_dims(dp_ctx *ctx, dp_tensor *self, const dp_value *dims, dp_tensor **out)
 {
     int64_t to[DP_DIM_MAX];

@@ -2,7 +2,7 @@
  * (aten/src/ATen/native/BatchLinearAlgebra.cpp, LinearAlgebra.cpp). */
 #include "core/composite.h"
 
-/* Powers 0 to n - 1 of x [...] in a last dimension; n > 1. */
+/* Set *out, owned, to powers 0 to n - 1 of x [...], along a new last dimension; n > 1. */
 static int powers(dp_ctx *ctx, dp_tensor *x, int64_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX + 1], one[DP_DIM_MAX + 1];

@@ -14,11 +14,13 @@ typedef struct aligning {
     dp_tensor *t;
     size_t i;
     int64_t dim,
-        from[DP_DIM_MAX]; /* the next dimension; where each common one comes from, -1: nowhere */
-    int64_t *sizes;       /* [e->ndim] common ones, 1 until one is seen */
+        /* the next dimension; for each common dimension, the dimension of the tensor or -1 */
+        from[DP_DIM_MAX];
+    /* [e->ndim] sizes of the common dimensions; 1 before an operand has the dimension */
+    int64_t *sizes;
 } aligning;
 
-/* Dimension a->dim of the tensor is common dimension `to`. */
+/* Set dimension a->dim of the tensor to be common dimension `to`. */
 static void align_dim(aligning *a, int to, int label)
 {
     DP_VIEW(x, a->t);
@@ -45,7 +47,7 @@ static void align_dim(aligning *a, int to, int label)
     a->from[to] = a->dim++;
 }
 
-/* A label that the operand has twice. */
+/* Take the diagonal of the two dimensions that have the same label. */
 static void take_diagonal(aligning *a, int label)
 {
     int64_t before = a->from[a->e->place[label]];
@@ -89,9 +91,10 @@ static dp_tensor *align(einsum_equation *e, chain *c, size_t i, int64_t *sizes)
     return CHAIN(c, "aten::permute", "Tli>T", a.t, a.from, (size_t)e->ndim);
 }
 
-/* -- products of pairs -- */
+/* -- products of two operands -- */
 
-/* Dimensions by who has them: both and the result, the left one, the right one, both and summed. */
+/* kinds of dimensions: those of both operands and the result; of the left one; of the right one; of
+ * both and summed */
 enum { BOTH, LEFT, RIGHT, SUMMED, KINDS };
 
 typedef struct pairing {
@@ -112,7 +115,8 @@ static void sort_dims(pairing *p, const dp_view *x, const dp_view *y, const bool
     }
 }
 
-/* t with these kinds of dimensions one after the other, each as one; `rest` has size 1. */
+/* View `t` as batches of matrices: the dimensions of each kind in this order become one dimension;
+ * those of kind `rest` have size 1. */
 static dp_tensor *as_matrices(chain *c, dp_tensor *t, const pairing *p, int rows, int columns,
                               int rest)
 {
@@ -128,7 +132,7 @@ static dp_tensor *as_matrices(chain *c, dp_tensor *t, const pairing *p, int rows
     return CHAIN(c, "aten::reshape", "Tli>T", t, sizes, (size_t)3);
 }
 
-/* x * y, summed over dimensions that both have; those stay, with size 1. */
+/* Return x * y, summed over dimensions that both have; summed dimensions stay, with size 1. */
 static dp_tensor *multiply(chain *c, dp_tensor *x, dp_tensor *y, const bool *summed)
 {
     static const int order[KINDS] = {BOTH, LEFT, SUMMED, RIGHT};
@@ -153,7 +157,7 @@ static dp_tensor *multiply(chain *c, dp_tensor *x, dp_tensor *y, const bool *sum
     return CHAIN(c, "aten::permute", "Tli>T", t, back, (size_t)a.ndim);
 }
 
-/* Two operands become one; what no other has is summed. */
+/* Replace two operands by their product, summed over dimensions that no other operand has. */
 static dp_tensor *contract(einsum_equation *e, chain *c, dp_tensor *x, dp_tensor *y)
 {
     int64_t own[2][DP_DIM_MAX];
@@ -204,8 +208,8 @@ static int next_pair(einsum_equation *e, const dp_value *path, size_t step, size
     return 0;
 }
 
-/* tensors [n] owned, and one chain for each step, or the steps of many operands would not fit
- * one. */
+/* Contract all operands; tensors [n] are owned.  Each step has its own chain, because the steps of
+ * many operands would not fit in one. */
 static int contract_all(einsum_equation *e, const dp_value *path, dp_tensor **tensors)
 {
     int rc = 0;
@@ -234,7 +238,7 @@ static int contract_all(einsum_equation *e, const dp_value *path, dp_tensor **te
     return rc;
 }
 
-/* Without the dimensions behind the result's: of one operand they are summed here, of several they
+/* Remove the dimensions after those of the result: a single operand is summed over them; else they
  * have size 1. */
 static int drop_summed(einsum_equation *e, dp_tensor *t, dp_tensor **out)
 {

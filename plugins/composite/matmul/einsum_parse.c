@@ -9,7 +9,7 @@ static int label_of(char c)
     return isupper((unsigned char)c) ? c - 'A' : c - 'a' + 26;
 }
 
-/* The three dots at text[*i]; *i becomes the last one's place. */
+/* Test whether "..." is at text[*i]; if so, set *i to the index of its last dot. */
 static bool is_ellipsis(dp_str text, size_t *i)
 {
     if (*i + 2 >= text.len || text.s[*i + 1] != '.' || text.s[*i + 2] != '.')
@@ -127,7 +127,8 @@ static int parse_output(einsum_equation *e, dp_str text, size_t from, bool *dots
     return 0;
 }
 
-/* Without an arrow: what the ellipsis stands for, and the labels that are there once. */
+/* Set the output if the equation has no arrow: the dimensions of the ellipsis, and the labels that
+ * occur once. */
 static void imply_output(einsum_equation *e)
 {
     e->ndim = e->ellipsis;

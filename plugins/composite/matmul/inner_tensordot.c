@@ -4,12 +4,13 @@
 #include <string.h>
 
 typedef struct side {
-    dp_tensor *t; /* borrowed from temps */
+    dp_tensor *t; /* borrowed from `temps` */
     int ndim;
-    int64_t sizes[DP_DIM_MAX]; /* as contracted: those that were summed are 1 */
-    int64_t dims[DP_DIM_MAX];  /* that are contracted */
+    /* sizes for the product; those of dimensions that were summed are 1 */
+    int64_t sizes[DP_DIM_MAX];
+    int64_t dims[DP_DIM_MAX]; /* contracted dimensions */
     bool gone[DP_DIM_MAX];
-    int64_t left; /* elements of the others */
+    int64_t left; /* number of elements of the other dimensions */
 } side;
 
 static int side_init(dp_ctx *ctx, side *s, dp_tensor *t, const int64_t *dims, size_t n)
@@ -30,7 +31,7 @@ static int side_init(dp_ctx *ctx, side *s, dp_tensor *t, const int64_t *dims, si
     return 0;
 }
 
-/* A contracted dimension whose partner's size is 1 is summed at once. */
+/* Sum over a contracted dimension if the size of its partner is 1. */
 static int sum_side(dp_ctx *ctx, side *s, int64_t dim, temps *made)
 {
     DP_VIEW(x, s->t);
@@ -50,7 +51,7 @@ static int sum_side(dp_ctx *ctx, side *s, int64_t dim, temps *made)
     return 0;
 }
 
-/* Compare the contracted sizes; *k is their product. */
+/* Check that the contracted sizes are equal, and set *k to their product. */
 static int contract(dp_ctx *ctx, side *a, side *b, size_t n, temps *made_a, temps *made_b,
                     int64_t *k)
 {
@@ -109,7 +110,8 @@ static int as_matrix(dp_ctx *ctx, side *s, size_t n, bool contracted_last, int64
 }
 
 /* aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor
- * Sums of products over pairs of dimensions; the others of self, then those of other, are left. */
+ * Sums products over pairs of dimensions; the result has the other dimensions of self, then those
+ * of other. */
 static int tensordot(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, const int64_t *dims_self,
                      size_t n, const int64_t *dims_other, size_t n_other, dp_tensor **out)
 {

@@ -2,8 +2,8 @@
  * (aten/src/ATen/native/LinearAlgebra.cpp). */
 #include "core/composite.h"
 
-/* View t, whose sizes come after ones where `ndim` are more than it has, with a 1 behind each size,
- * or before it. */
+/* View `t` with `ndim` dimensions (sizes of 1 are added in front), and with a dimension of size 1
+ * after each or, with `offset` 1, before each. */
 static int spread(dp_ctx *ctx, dp_tensor *t, int ndim, int offset, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -17,8 +17,8 @@ static int spread(dp_ctx *ctx, dp_tensor *t, int ndim, int offset, dp_tensor **o
     return dp_invoke(ctx, "aten::reshape", "Tli>T", t, sizes, (size_t)ndim * 2, out);
 }
 
-/* [a, b ...] x [c, d ...] -> [a c, b d ...]; the shorter shape is filled up with ones in front.
- * `view` is the operator that gives the product its shape. */
+/* Compute [a, b ...] x [c, d ...] -> [a c, b d ...]; sizes of 1 are added in front of the shorter
+ * shape.  `view` is the operator that gives the product its shape. */
 static int kron_by(dp_ctx *ctx, const char *view, dp_tensor *self, dp_tensor *other,
                    dp_tensor **out)
 {

@@ -10,7 +10,7 @@ static int reshaped(dp_ctx *ctx, temps *s, const char *op, dp_tensor *t, const i
     return rc;
 }
 
-/* [n] x [n, p]: the vector as a matrix of one row. */
+/* Compute [n] x [n, p]; the vector is viewed as a matrix of one row. */
 static int vector_by_matrix(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     temps s = {0};
@@ -24,7 +24,8 @@ static int vector_by_matrix(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_t
     return rc;
 }
 
-/* [..., n, m] x [m, p] or [m]: one product with the rows of all matrices below each other. */
+/* Compute [..., n, m] x [m, p] or [m] as one product, with the rows of all matrices in one
+ * matrix. */
 static int fold(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     temps s = {0};
@@ -65,12 +66,14 @@ static int batched(dp_ctx *ctx, temps *s, dp_tensor *t, const int64_t *batch, in
     int rc = dp_invoke(ctx, "aten::expand", "Tlib>T", t, wide, (size_t)n_batch + 2, (int)false,
                        temps_next(s));
     expanded = s->made[s->n - 1];
-    for (int d = 0; rc == 0 && d < n_batch; d++) /* expand checked that this fits */
+    /* expand has checked that the product of the sizes fits */
+    for (int d = 0; rc == 0 && d < n_batch; d++)
         flat[0] *= batch[d];
     return rc < 0 ? rc : reshaped(ctx, s, "aten::reshape", expanded, flat, 3, out);
 }
 
-/* Any ranks, one of them at least 3: the dimensions before the matrices are broadcast, then bmm. */
+/* Compute a product of tensors of any rank, one of which is at least 3: broadcast the batch
+ * dimensions, and call bmm. */
 static int broadcast(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_tensor **out)
 {
     temps s = {0};

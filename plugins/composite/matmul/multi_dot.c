@@ -8,12 +8,13 @@
 typedef struct order {
     dp_ctx *ctx;
     dp_tensor **matrices; /* [n] owned */
-    int64_t *sizes;       /* [n + 1]: rows of each, and columns of the last */
+    int64_t *sizes;       /* [n + 1] rows of each matrix, then the columns of the last one */
     size_t n;
-    size_t *split; /* [n * n]: behind which matrix i to j are divided */
+    size_t *split; /* [n * n] index of the matrix after which matrices i to j are split */
 } order;
 
-/* The first may be a row, the last a column. */
+/* Check the ranks: the first tensor may be a row, the last one a column, the others are
+ * matrices. */
 static int check_ranks(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -54,7 +55,7 @@ static int check_pairs(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
     return 0;
 }
 
-/* The cheapest way to multiply each stretch of the chain, from short ones to long ones. */
+/* Choose the cheapest split for each part of the sequence, from short parts to long ones. */
 static int choose_splits(order *c)
 {
     double *cost = dp_alloc_n(c->ctx, dp_size_times(c->n, c->n), sizeof(double));
@@ -97,7 +98,7 @@ static int multiply(const order *c, size_t i, size_t j, dp_tensor **out)
     return rc;
 }
 
-/* The tensors as matrices, and their sizes. */
+/* Set the matrices and their sizes. */
 static int set_matrices(order *c, dp_tensor *const *tensors)
 {
     int rc = 0;
@@ -115,7 +116,7 @@ static int set_matrices(order *c, dp_tensor *const *tensors)
     return rc;
 }
 
-/* A result with the dimensions that the ends have. */
+/* Compute the product, and remove the dimensions that the vectors at the ends do not have. */
 static int run(order *c, dp_tensor *const *tensors, dp_tensor **out)
 {
     int64_t sizes[2];
@@ -140,7 +141,8 @@ static int run(order *c, dp_tensor *const *tensors, dp_tensor **out)
 /* aten::linalg_multi_dot(Tensor[] tensors) -> Tensor */
 static int multi_dot(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, dp_tensor **out)
 {
-    enum { MOST = 1024 }; /* what is chosen takes the cube of their number */
+    /* greatest number of matrices; the choice takes time proportional to its cube */
+    enum { MOST = 1024 };
     order c = {.ctx = ctx, .n = n};
 
     if (n < 2)

@@ -3,7 +3,7 @@
 #include "core/composite.h"
 #include <dispatchd/check.h>
 
-/* self [n] as [n, 1]. */
+/* View self [n] as [n, 1]. */
 static int column(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec2, temps *s)
 {
     DP_VIEW(x, self);
@@ -74,7 +74,7 @@ static int round_addr_scalar(dp_ctx *ctx, dp_dtype d, dp_value *v)
                : 0;
 }
 
-/* alpha vec1 vec2, all of dtype d. */
+/* Set the product alpha vec1 vec2, in dtype d. */
 static int scaled_outer(dp_ctx *ctx, temps *s, dp_dtype d, dp_tensor *vec1, dp_tensor *vec2,
                         dp_value alpha)
 {
@@ -92,7 +92,7 @@ static int scaled_outer(dp_ctx *ctx, temps *s, dp_dtype d, dp_tensor *vec1, dp_t
     return rc == 0 ? outer(ctx, scaled, to[1], temps_next(s)) : rc;
 }
 
-/* Both vectors, and that self expands to their product. */
+/* Check that both are vectors, and that self expands to their product. */
 static int check_addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *vec2, temps *s)
 {
     DP_VIEW(x, vec1);
@@ -106,15 +106,16 @@ static int check_addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *
 }
 
 /* aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor
- * beta self + alpha (vec1 x vec2), of the common dtype; where that is bool, or for + and and for *.
- * If beta is 0, self is not read. */
+ * The result is beta self + alpha (vec1 x vec2) in the common dtype; for bool, + is `or` and * is
+ * `and`.  If beta is 0, self is not read. */
 static int addr(dp_ctx *ctx, dp_tensor *self, dp_tensor *vec1, dp_tensor *vec2, dp_value beta,
                 dp_value alpha, dp_tensor **out)
 {
     temps s = {0};
     dp_tensor *all[] = {self, vec1, vec2};
     dp_dtype d = dp_result_type(all, 3);
-    bool half = d == DP_BFLOAT16 || d == DP_FLOAT16; /* ATen rounds after each step */
+    /* ATen rounds the result of each step to the 16-bit dtype */
+    bool half = d == DP_BFLOAT16 || d == DP_FLOAT16;
     int rc = check_addr(ctx, self, vec1, vec2, &s);
 
     if (rc == 0)

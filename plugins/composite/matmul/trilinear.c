@@ -3,11 +3,12 @@
 #include "core/composite.h"
 #include <string.h>
 
-/* -- two tensors of as many dimensions, sizes equal or 1; summed ones are 1 in the result -- */
+/* -- products of two tensors with equal numbers of dimensions, whose sizes are equal or 1; summed
+ * dimensions have size 1 in the result -- */
 
 enum { BATCH, LEFT, SUMMED, RIGHT, KINDS };
 
-/* The dimensions, by kind in this sequence. */
+/* List the dimensions by kind, in the order of `sequence`. */
 static void by_kind(const int *kinds, int ndim, const int sequence[KINDS], int64_t *order)
 {
     int n = 0;
@@ -81,7 +82,7 @@ static int sum_over(dp_ctx *ctx, dp_tensor *t, int64_t dim, dp_tensor **out)
                      &dtype, out);
 }
 
-/* at::native::sumproduct_pair, which keeps dimensions. */
+/* Compute at::native::sumproduct_pair, with keepdim. */
 static int sumproduct(dp_ctx *ctx, dp_tensor *left, dp_tensor *right, const bool *sums,
                       dp_tensor **out)
 {
@@ -95,7 +96,8 @@ static int sumproduct(dp_ctx *ctx, dp_tensor *left, dp_tensor *right, const bool
         bool of_left = x.sizes[d] != 1, of_right = y.sizes[d] != 1;
         sizes[d] = of_left ? x.sizes[d] : y.sizes[d];
         kinds[d] = sums[d] ? SUMMED : of_left && of_right ? BATCH : of_left ? LEFT : RIGHT;
-        if (sums[d] && of_left != of_right) { /* nothing of the other side to multiply by */
+        /* the other operand does not have the dimension, so it is summed at once */
+        if (sums[d] && of_left != of_right) {
             dp_tensor **side = &sides[of_right], *sum = NULL;
             rc = sum_over(ctx, *side, d, &sum);
             dp_tensor_unref(*side);
@@ -133,7 +135,7 @@ static int set_flags(dp_ctx *ctx, const int64_t *dims, size_t n, int ndim, bool 
     return 0;
 }
 
-/* t with a dimension of 1 wherever it is to be expanded. */
+/* Set f->t to `t` with a dimension of size 1 wherever it will be expanded. */
 static int set_factor(dp_ctx *ctx, factor *f, dp_tensor *t, const int64_t *dims, size_t n, int ndim)
 {
     DP_VIEW(x, t);
@@ -142,7 +144,7 @@ static int set_factor(dp_ctx *ctx, factor *f, dp_tensor *t, const int64_t *dims,
     if (rc == 0 && x.ndim + (int)n != ndim)
         rc = dp_fail(ctx, DP_ERUNTIME, "expected %d dimensions with those expanded, got %d", ndim,
                      x.ndim + (int)n);
-    if (rc == 0) /* products are rounded once, at the end */
+    if (rc == 0) /* computed in float32, so that products are rounded only once */
         rc = dp_invoke(ctx, "aten::to.dtype", "Ti>T", t,
                        (int64_t)(x.dtype == DP_BFLOAT16 ? DP_FLOAT32 : x.dtype), &f->t);
     for (int d = 0; d < ndim && rc == 0; d++)
@@ -155,14 +157,15 @@ static int set_factor(dp_ctx *ctx, factor *f, dp_tensor *t, const int64_t *dims,
     return rc;
 }
 
-/* One of the slices that are computed one after another: at k, or all there is. */
+/* Set *out to the slice at index `k` of `dim`, or to the only one if the factor is expanded
+ * there. */
 static int slice(dp_ctx *ctx, const factor *f, int64_t dim, int64_t k, dp_tensor **out)
 {
     return dp_invoke(ctx, "aten::narrow", "Tiii>T", f->t, dim, f->expanded[dim] ? 0 : k, (int64_t)1,
                      out);
 }
 
-/* The slice of the result at k is added to it. */
+/* Add the product of the slices at index `k` to the result. */
 static int add_slice(dp_ctx *ctx, const factor f[3], const bool *sums, int64_t dim, int64_t k,
                      int ndim, dp_tensor *result)
 {
@@ -189,8 +192,8 @@ static int add_slice(dp_ctx *ctx, const factor f[3], const bool *sums, int64_t d
     return rc;
 }
 
-/* Sizes of the result, sums being 1; how many slices there are, and whether there is anything to
- * add. */
+/* Set the sizes of the result, where summed dimensions have size 1, and the number of slices.
+ * Return whether there is anything to add. */
 static bool result_sizes(const factor f[3], const bool *sums, int ndim, int64_t dim, int64_t *sizes,
                          int64_t *slices)
 {

@@ -6,7 +6,7 @@
  * _scaled_dot_product_attention_math, _transform_bias_rescale_qkv. */
 #include "core/chain.h"
 
-/* -- softmax under a mask: true leaves an element out -- */
+/* -- softmax under a mask, which is true for elements that are left out -- */
 
 static bool same_sizes(const dp_view *a, const dp_view *b)
 {
@@ -35,7 +35,7 @@ static int check_mask(dp_ctx *ctx, const dp_view *x, const dp_view *m, const int
 }
 
 /* aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor
- * A line that is left out as a whole becomes NaN. */
+ * A line whose elements are all left out becomes NaN. */
 static int masked_softmax(dp_ctx *ctx, dp_tensor *self, dp_tensor *mask, const int64_t *dim,
                           const int64_t *type, dp_tensor **out)
 {
@@ -95,7 +95,8 @@ static dp_tensor *added_mask(chain *c, dp_tensor *mask, dp_dtype dtype)
     return CHAIN(c, "aten::masked_fill.Scalar", "TTs>T", zeros, not, dp_double(-INFINITY));
 }
 
-/* Each query sees itself and the keys before it. */
+/* Return the mask that is true where a query may use a key: for the keys up to the query's own
+ * position. */
 static dp_tensor *causal_mask(chain *c, dp_tensor *k, const dp_view *q)
 {
     DP_VIEW(y, k);
@@ -125,7 +126,8 @@ static int check_attention(dp_ctx *ctx, QKV, dp_tensor *mask, bool causal)
 /* aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value,
  *     Tensor? attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool
  *     is_causal=False) -> (Tensor, Tensor)
- * softmax(q * k' / sqrt(n) + mask) * v, and that softmax, needed or not. */
+ * The results are softmax(q * k' / sqrt(n) + mask) * v, and the softmax, whether or not it is
+ * needed. */
 static int attention_math(dp_ctx *ctx, SDP_ARGS, dp_tensor **out, dp_tensor **weights)
 {
     chain c = {.ctx = ctx, .rc = check_attention(ctx, q, k, v, mask, causal)};
@@ -196,8 +198,8 @@ static int check_qkv(dp_ctx *ctx, const dp_view *x, const dp_view *b, int64_t he
 
 /* aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads)
  *     -> (Tensor, Tensor, Tensor)
- * qkv [B, T, 3 * D] and its bias as q, k, v [B, heads, T, D / heads]; q by the root of D /
- * heads. */
+ * Splits qkv [B, T, 3 * D] plus its bias into q, k, v [B, heads, T, D / heads]; q is divided by the
+ * square root of D / heads. */
 static int rescale_qkv(dp_ctx *ctx, dp_tensor *qkv, dp_tensor *bias, int64_t heads, dp_tensor **q,
                        dp_tensor **k, dp_tensor **v)
 {
@@ -280,13 +282,13 @@ static int check_heads(dp_ctx *ctx, const heads *h)
     return 0;
 }
 
-/* x * weight' */
+/* Return x * weight'. */
 static dp_tensor *times_transposed(chain *c, dp_tensor *x, dp_tensor *weight)
 {
     return chain_TT(c, "aten::matmul", x, CHAIN(c, "aten::t", "T>T", weight));
 }
 
-/* q, k and v [B, T, 3 * size] */
+/* Return the projections of q, k and v as one tensor [B, T, 3 * size]. */
 static dp_tensor *project(chain *c, const heads *h)
 {
     dp_tensor *const given[] = {h->query, h->key, h->value}, *parts[3];
@@ -301,7 +303,8 @@ static dp_tensor *project(chain *c, const heads *h)
     return CHAIN(c, "aten::cat", "lTi>T", parts, (size_t)3, (int64_t)2);
 }
 
-/* The weights [B, heads, T, T] of scores, under the mask; one of [B, T] leaves out keys. */
+/* Return the softmax [B, heads, T, T] of the scores under the mask; a mask [B, T] leaves out
+ * keys. */
 static dp_tensor *softmax_of(chain *c, const heads *h, dp_tensor *scores)
 {
     int64_t dim = 3;

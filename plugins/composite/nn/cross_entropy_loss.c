@@ -17,7 +17,7 @@ static dp_tensor *log_softmax(const entropy *e)
     return CHAIN(e->c, "aten::log_softmax.int", "Tioi>T", e->self, e->dim, &dtype);
 }
 
-/* t times the weights of its classes */
+/* Return `t` times the weights of its classes. */
 static dp_tensor *weighted(const entropy *e, dp_tensor *t)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -68,7 +68,7 @@ static int check_probabilities(const entropy *e, const dp_view *t)
     return check_smoothing(ctx, e->smoothing);
 }
 
-/* The target has a probability for each class. */
+/* Compute the loss for targets that have a probability for each class. */
 static dp_tensor *of_probabilities(const entropy *e)
 {
     dp_tensor *target = e->target;
@@ -114,7 +114,7 @@ static dp_tensor *divisor(const entropy *e, dp_tensor *ignore)
     return CHAIN(c, "aten::sum", "T>T", each);
 }
 
-/* The target is a class, but every class counts a little. */
+/* Compute the loss for targets that are classes, with label smoothing. */
 static dp_tensor *smoothed(const entropy *e)
 {
     chain *c = e->c;

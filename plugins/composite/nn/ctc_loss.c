@@ -19,7 +19,8 @@ static dp_tensor *reduced(chain *c, dp_tensor *loss, dp_tensor *lengths, bool ba
     return batched ? loss : CHAIN(c, "aten::squeeze.dim", "Ti>T", loss, (int64_t)0);
 }
 
-/* log_probs [time, batch, labels], of one sequence [time, labels]; targets as int64. */
+/* Set *log_probs to [time, batch, labels] (one sequence has [time, labels]), and *targets to
+ * int64. */
 static void prepare(chain *c, dp_tensor **log_probs, dp_tensor **targets, bool *batched)
 {
     DP_VIEW(x, *log_probs);
@@ -29,7 +30,7 @@ static void prepare(chain *c, dp_tensor **log_probs, dp_tensor **targets, bool *
     *targets = CHAIN(c, "aten::to.dtype", "Ti>T", *targets, (int64_t)DP_INT64);
 }
 
-/* lengths [n] as a tensor of t's device */
+/* Return lengths [n] as a tensor on the device of `t`. */
 static dp_tensor *lengths_on(chain *c, dp_tensor *t, const int64_t *lengths, size_t n_lengths)
 {
     dp_tensor *here = NULL;

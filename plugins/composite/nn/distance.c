@@ -31,7 +31,7 @@ static int pairwise_distance(dp_ctx *ctx, dp_tensor *x1, dp_tensor *x2, double p
                      out);
 }
 
-/* t expanded to sizes [n], of dtype `dtype` if it is of integers. */
+/* Return `t` expanded to sizes [n]; a tensor of integers is converted to `dtype`. */
 static dp_tensor *as_vector(chain *c, dp_tensor *t, dp_dtype dtype, const int64_t *sizes, size_t n)
 {
     DP_VIEW(x, t);
@@ -40,7 +40,7 @@ static dp_tensor *as_vector(chain *c, dp_tensor *t, dp_dtype dtype, const int64_
     return CHAIN(c, "aten::expand", "Tli>T", t, sizes, n);
 }
 
-/* x / max(|x|, eps) along dim */
+/* Return x / max(|x|, eps) along dim. */
 static dp_tensor *unit(chain *c, dp_tensor *x, int64_t dim, double eps)
 {
     dp_tensor *norm =
@@ -76,7 +76,7 @@ static int cosine_similarity(dp_ctx *ctx, dp_tensor *x1, dp_tensor *x2, int64_t 
                      out);
 }
 
-/* -- between all rows of two matrices -- */
+/* -- distances between all rows of two matrices -- */
 
 /* aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor
  * |a - b|^2 = |a|^2 - 2ab + |b|^2 as one product of [-2a, |a|^2, 1] and [b, 1, |b|^2]. */

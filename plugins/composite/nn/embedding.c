@@ -55,7 +55,7 @@ static int embedding_bag(dp_ctx *ctx, BAG_ARGS, BAG_OUTS)
                                  NULL, out, bag_of, counts, max_at);
 }
 
-/* Which bag each of n indices is in: what the offsets count up to there. */
+/* Return the bag of each of `n` indices: the number of offsets up to the index, minus 1. */
 static dp_tensor *bags_of(chain *c, dp_tensor *offsets, int64_t n)
 {
     int64_t wide = n + 1;
@@ -102,7 +102,8 @@ static int embedding(dp_ctx *ctx, dp_tensor *weight, dp_tensor *indices, int64_t
     DP_VIEW(w, weight);
     DP_VIEW(i, indices);
 
-    (void)padding, (void)scale_by_freq, (void)sparse; /* concern the gradient only */
+    /* these arguments concern only the gradient */
+    (void)padding, (void)scale_by_freq, (void)sparse;
     if (w.ndim != 2)
         return dp_fail(ctx, DP_ERUNTIME, "'weight' must be 2-D");
     int rc = dp_check_dtypes(ctx, "embedding", &(dp_checked){indices, "indices", 1}, 2, integers);

@@ -79,7 +79,8 @@ static int check_sizes(dp_ctx *ctx, const dp_view *x, const dp_view *t)
                    dp_shape_text(have, t->sizes, (size_t)t->ndim));
 }
 
-/* Three dimensions or more than four: all behind the classes as one row of pixels. */
+/* Compute the loss of a tensor with three, or more than four, dimensions: those after the classes
+ * are viewed as one row of pixels. */
 static int loss_flat(dp_ctx *ctx, PARAMS, dp_tensor **out)
 {
     chain c = {.ctx = ctx};

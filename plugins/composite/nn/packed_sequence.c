@@ -8,7 +8,8 @@
 #include <dispatchd/check.h>
 #include <string.h>
 
-/* t's numbers, in memory of the call's own: others may write to t.  *n of them, at least one. */
+/* Set *out to a copy of the numbers of `t`, which no other thread can change, and *n to their
+ * number, at least 1. */
 static int read_numbers(dp_ctx *ctx, dp_tensor *t, const int64_t **out, int64_t *n)
 {
     DP_VIEW(x, t);
@@ -31,7 +32,7 @@ static int read_numbers(dp_ctx *ctx, dp_tensor *t, const int64_t **out, int64_t 
     return 0;
 }
 
-/* Fails unless they fall, or stay, and the last one is `least` or more. */
+/* Check that numbers do not increase, and that the last one is at least `least`. */
 static int check_falling(dp_ctx *ctx, const int64_t *numbers, int64_t n, int64_t least,
                          const char *what, const char *bound)
 {
@@ -46,8 +47,8 @@ static int check_falling(dp_ctx *ctx, const int64_t *numbers, int64_t n, int64_t
     return 0;
 }
 
-/* *out [numbers[0]]: how many of n falling numbers are above each i.  Of lengths it is the
- * sequences that have each step, and of these the lengths. */
+/* Set element i of *out [numbers[0]] to how many of `n` descending numbers are greater than i.
+ * From lengths, this gives the number of rows of each step; from these, the lengths. */
 static int count_above(dp_ctx *ctx, const int64_t *numbers, int64_t n, dp_tensor **out)
 {
     int rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, numbers, DP_CONTIGUOUS, out);
@@ -63,7 +64,7 @@ static int count_above(dp_ctx *ctx, const int64_t *numbers, int64_t n, dp_tensor
     return 0;
 }
 
-/* Steps [from, to) of the first n sequences of t [time, batch, ...], as a view. */
+/* Return a view of steps [from, to) of the first `n` sequences of t [time, batch, ...]. */
 static dp_tensor *block(chain *c, dp_tensor *t, int64_t from, int64_t to, int64_t n)
 {
     int64_t first = 0;
@@ -93,7 +94,8 @@ static int check_padded(dp_ctx *ctx, const dp_view *x, const int64_t *lengths, i
                          "'lengths' that is <= 0");
 }
 
-/* Rows of x [time, batch, ...]: a block for each length that is there. */
+/* Set *out to the packed rows of x [time, batch, ...]; sequences of equal length end in one
+ * block. */
 static int pack_rows(dp_ctx *ctx, dp_tensor *x, const int64_t *lengths, int64_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX] = {-1}, done = 0;
@@ -147,7 +149,7 @@ static int pack(dp_ctx *ctx, dp_tensor *input, dp_tensor *lengths_t, bool batch_
 
 /* aten::_pack_padded_sequence_backward(Tensor grad, int[] input_size, Tensor batch_sizes, bool
  *     batch_first) -> Tensor
- * Zeros where nothing was packed. */
+ * The gradient is 0 where nothing was packed. */
 static int pack_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, size_t n_sizes,
                          dp_tensor *batch_sizes, bool batch_first, dp_tensor **out)
 {
@@ -168,7 +170,7 @@ static int pack_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, siz
         chain s = {.ctx = ctx};
         int64_t first = 0, end;
         if (__builtin_add_overflow(done, rows[t], &end))
-            end = INT64_MAX; /* no row is there */
+            end = INT64_MAX; /* greater than any row */
         dp_tensor *to = CHAIN(&s, "aten::select.int", "Tii>T", made, (int64_t)0, t);
         to = CHAIN(&s, "aten::slice.Tensor", "Tioioi>T", to, (int64_t)0, &first, &rows[t]);
         dp_tensor *from =
@@ -183,7 +185,8 @@ static int pack_backward(dp_ctx *ctx, dp_tensor *grad, const int64_t *sizes, siz
 
 /* -- padding -- */
 
-/* data's rows in their places of out [time, batch, ...]: a block for each number of rows. */
+/* Copy the rows of data to their positions in out [time, batch, ...]: one block for steps with an
+ * equal number of rows. */
 static int place_rows(dp_ctx *ctx, dp_tensor *data, const int64_t *rows, int64_t steps,
                       dp_tensor *out)
 {
@@ -198,7 +201,7 @@ static int place_rows(dp_ctx *ctx, dp_tensor *data, const int64_t *rows, int64_t
         int64_t next;
         if (__builtin_mul_overflow(rows[begin], end - begin, &next) ||
             __builtin_add_overflow(done, next, &next))
-            next = INT64_MAX; /* no row is there */
+            next = INT64_MAX; /* greater than any row */
         sizes[0] = end - begin;
         sizes[1] = rows[begin];
         dp_tensor *from =

@@ -7,22 +7,22 @@
  * Operators: gru, lstm, rnn_relu, rnn_tanh, _use_cudnn_rnn_flatten_weight. */
 #include "rnn_cell.h"
 
-/* -- a sequence through one layer in one direction -- */
+/* -- one layer of a network in one direction -- */
 
 typedef struct network {
     dp_ctx *ctx;
     int kind;
     dp_tensor *const *params;
     size_t n_params;
-    bool biases, both, train; /* both: directions */
+    bool biases, both, train; /* both: the network has both directions */
     int64_t layers;
     double dropout;
     bool projected;
     int64_t steps;
-    const int64_t *rows; /* [steps] of each step, not growing */
+    const int64_t *rows; /* [steps] rows of each step, not increasing */
 } network;
 
-/* Rows [from, from + n) of a state.  *out owned. */
+/* Set *out, owned, to rows [from, from + n) of a state. */
 static int state_narrow(dp_ctx *ctx, const rnn_state *s, int64_t from, int64_t n, rnn_state *out)
 {
     int rc = dp_invoke(ctx, "aten::narrow", "Tiii>T", s->h, (int64_t)0, from, n, &out->h);
@@ -32,7 +32,7 @@ static int state_narrow(dp_ctx *ctx, const rnn_state *s, int64_t from, int64_t n
     return rc;
 }
 
-/* a, which is taken, and b one below the other.  *out owned. */
+/* Set *out, owned, to the rows of `a`, which is released, and then those of `b`. */
 static int state_join(dp_ctx *ctx, rnn_state *a, const rnn_state *b, rnn_state *out)
 {
     dp_tensor *const h[] = {a->h, b->h}, *const c[] = {a->c, b->c};
@@ -46,8 +46,9 @@ static int state_join(dp_ctx *ctx, rnn_state *a, const rnn_state *b, rnn_state *
     return rc;
 }
 
-/* The state for a step of n rows: the last one's, `s` of `have` rows, cut, whose rest goes above
- * those that ended before (`ended`), or with rows of the beginning (`first`) that enter now. */
+/* Change state `s`, of `have` rows, to the `n` rows of the next step.  If there are fewer, the
+ * other rows are put before those that ended earlier, in `ended`; if there are more, they come from
+ * the initial state `first`. */
 static int fit_rows(dp_ctx *ctx, rnn_state *s, int64_t have, int64_t n, const rnn_state *first,
                     rnn_state *ended)
 {
@@ -75,7 +76,8 @@ static int fit_rows(dp_ctx *ctx, rnn_state *s, int64_t have, int64_t n, const rn
     return rc;
 }
 
-/* gates: of all steps, by w_ih.  outs [steps] owned; *last, the state at the end, owned. */
+/* Run all steps.  `gates` are the inputs of all steps times w_ih.  outs [steps], owned, are the
+ * outputs; *last, owned, is the final state. */
 static int run_steps(const network *r, const rnn_cell *k, bool backwards, dp_tensor *gates,
                      const rnn_state *first, dp_tensor **outs, rnn_state *last)
 {
@@ -108,8 +110,8 @@ static int run_steps(const network *r, const rnn_cell *k, bool backwards, dp_ten
     return rc;
 }
 
-/* data [all rows, features] through layer and direction `which`.  *out [all rows, hidden] and *last
- * owned. */
+/* Run data [all rows, features] through the layer and direction `which`.  *out [all rows, hidden]
+ * and *last are owned. */
 static int run_direction(const network *r, size_t which, dp_tensor *data, const rnn_state *first,
                          dp_tensor **out, rnn_state *last)
 {
@@ -193,8 +195,8 @@ static int state_select(dp_ctx *ctx, const rnn_state *s, int64_t i, rnn_state *o
     return rc;
 }
 
-/* One layer; *data, which is taken, becomes its result.  hn, cn [directions] get the last states,
- * owned. */
+/* Run one layer; *data is replaced by its output.  hn and cn [directions], owned, get the final
+ * states. */
 static int run_layer(const network *r, int64_t layer, const rnn_state *hx, dp_tensor **data,
                      dp_tensor **hn, dp_tensor **cn)
 {
@@ -229,8 +231,8 @@ static int run_layer(const network *r, int64_t layer, const rnn_state *hx, dp_te
     return rc;
 }
 
-/* data [all rows, features], hx [layers * directions, batch, size]: the output, and the last
- * states. */
+/* Run data [all rows, features] through all layers.  hx [layers * directions, batch, size] are the
+ * initial states; the output and the final states are returned. */
 static int run_network(const network *r, dp_tensor *data, const rnn_state *hx, dp_tensor **out,
                        dp_tensor **hy, dp_tensor **cy)
 {
@@ -263,9 +265,9 @@ static int run_network(const network *r, dp_tensor *data, const rnn_state *hx, d
     return 0;
 }
 
-/* -- forms -- */
+/* -- variants -- */
 
-/* An input of [time, batch, features], or of [batch, time, features]. */
+/* Run an input [time, batch, features], or, with batch_first, [batch, time, features]. */
 static int run_padded(network *r, dp_tensor *input, const rnn_state *hx, bool batch_first,
                       dp_tensor **out, dp_tensor **hy, dp_tensor **cy)
 {
@@ -298,7 +300,7 @@ static int run_padded(network *r, dp_tensor *input, const rnn_state *hx, bool ba
     return chain_end(&c, t, out);
 }
 
-/* Rows of each step, from a tensor that others may write. */
+/* Set r->rows to a copy of the batch sizes, which no other thread can change. */
 static int own_rows(network *r, dp_tensor *data, dp_tensor *batch_sizes)
 {
     DP_VIEW(x, data);
@@ -366,7 +368,7 @@ NETWORKS(rnn_tanh, RNN_TANH)
 NETWORKS(rnn_relu, RNN_RELU)
 NETWORKS(gru, GRU)
 
-/* Two states of an LSTM; their last sizes differ where its output is projected. */
+/* Set the two states of an LSTM; their last sizes differ if its output is projected. */
 static int lstm_states(network *r, dp_tensor *const *hx, size_t n, rnn_state *s)
 {
     if (n != 2)

@@ -13,7 +13,7 @@ dp_tensor *rnn_linear(chain *c, dp_tensor *x, dp_tensor *weight, dp_tensor *bias
     return CHAIN(c, "aten::linear", "TToT>T", x, weight, bias);
 }
 
-/* Part i of gates, of `size` columns each. */
+/* Return part `i` of the gates, which have `size` columns each. */
 static dp_tensor *gate(chain *c, dp_tensor *gates, int64_t i, int64_t size)
 {
     return CHAIN(c, "aten::narrow", "Tiii>T", gates, (int64_t)1, i * size, size);
@@ -98,8 +98,8 @@ static int check_hidden(dp_ctx *ctx, const dp_view *x, dp_tensor *hidden, int64_
     return 0;
 }
 
-/* Input and weights of a cell that is called by itself; gates: how many its hidden size is
- * repeated. */
+/* Check the input and the weights of a cell; `gates` is the number of gates, of hidden size each,
+ * in a row of weights. */
 static int check_cell(dp_ctx *ctx, const rnn_cell *k, dp_tensor *input, const rnn_state *s)
 {
     DP_VIEW(x, input);

@@ -25,7 +25,7 @@ static dp_tensor *feed_forward(const encoder *e, dp_tensor *x)
 
 enum { SRC, SIZE, HEADS, QKV_WEIGHT, GELU = 7, FIRST, EPS, NORM_1, FFN_1 = 14, MASK = 18, TYPE };
 
-/* x attends to itself. */
+/* Return the self-attention of x. */
 static dp_tensor *self_attention(const encoder *e, dp_tensor *x, const dp_value *a)
 {
     dp_tensor *y = NULL, *none = NULL, *mask = a[MASK].tag == DP_TAG_TENSOR ? a[MASK].u.t : NULL;

@@ -3,7 +3,7 @@
 #include "check_rank.h"
 #include "core/chain.h"
 
-/* -- groups and instances -- */
+/* -- group norm -- */
 
 static int check_groups(dp_ctx *ctx, const dp_view *x, int64_t groups, dp_tensor *weight,
                         const char *name)
@@ -63,7 +63,7 @@ static int group_norm(dp_ctx *ctx, dp_tensor *input, int64_t groups, dp_tensor *
     return chain_end(&c, y, out);
 }
 
-/* t, a parameter of channels, as x's dimensions have it; NULL for one that is */
+/* View `t`, a parameter with one element per channel, with the dimensions of x; NULL stays NULL. */
 static dp_tensor *of_channels(chain *c, dp_tensor *t, const dp_view *x)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -72,7 +72,7 @@ static dp_tensor *of_channels(chain *c, dp_tensor *t, const dp_view *x)
     return t ? CHAIN(c, "aten::view", "Tli>T", t, sizes, (size_t)x->ndim) : NULL;
 }
 
-/* aten::native_group_norm, where a backend has none: a batch norm of one instance with N * group
+/* aten::native_group_norm for backends without a kernel: a batch norm of one sample with N * group
  * channels. */
 static int group_norm_math(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                            int64_t n, int64_t channels, int64_t size, int64_t groups, double eps,

@@ -17,9 +17,10 @@ static int layer_norm(dp_ctx *ctx, dp_tensor *input, const int64_t *shape, size_
     dp_tensor_unref(rstd);
     return rc;
 }
-/* -- layers, for backends without a kernel of their own -- */
+/* -- layer norm for backends without a kernel -- */
 
-/* An empty input has no rows to normalise; its statistics are as empty, in float32 at least. */
+/* Set the results for an empty input: there are no rows to normalize, and the statistics are empty,
+ * too, in float32 or wider. */
 static int layer_of_none(dp_ctx *ctx, dp_tensor *input, dp_tensor *results[3])
 {
     DP_VIEW(x, input);
@@ -33,7 +34,8 @@ static int layer_of_none(dp_ctx *ctx, dp_tensor *input, dp_tensor *results[3])
     return rc;
 }
 
-/* results: [1, rows, columns] normalised by rows, and two of rows.  parts: the chain's. */
+/* Set results[0], [1, rows, columns], to the input normalized by rows, and the next two to mean and
+ * rstd of the rows.  The results are owned by the chain. */
 static void normalise_rows(chain *c, dp_tensor *input, const int64_t *rows, double eps,
                            dp_tensor *parts[3])
 {

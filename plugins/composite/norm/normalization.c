@@ -32,7 +32,7 @@ static int batch_norm_index(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp
     *save_mean = parts[1];
     *save_invstd = parts[2];
     *reserve = none;
-    *implementation = 0; /* PyTorch's number of the native one */
+    *implementation = 0; /* PyTorch's number of its native implementation */
     return 0;
 }
 
@@ -75,13 +75,13 @@ static int batch_norm_index_backward(dp_ctx *ctx, int64_t implementation, dp_ten
                      dweight, dbias);
 }
 
-/* t for each of n instances; NULL for one that is */
+/* Return `t` repeated for each of `n` samples; NULL stays NULL. */
 static dp_tensor *for_each(chain *c, dp_tensor *t, int64_t n)
 {
     return t ? CHAIN(c, "aten::repeat", "Tli>T", t, &n, (size_t)1) : NULL;
 }
 
-/* The mean over instances of a running statistic `each` of theirs; NULL where there is none. */
+/* Return the mean over samples of a running statistic `each`; NULL if there is none. */
 static dp_tensor *fold(chain *c, dp_tensor *each, int64_t n, int64_t channels)
 {
     int64_t sizes[] = {n, channels}, first = 0;
@@ -95,7 +95,7 @@ static dp_tensor *fold(chain *c, dp_tensor *each, int64_t n, int64_t channels)
 /* aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean,
  *     Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) ->
  *     Tensor
- * Batch normalisation of each instance's channels by themselves. */
+ * Normalizes the channels of each sample separately, by a batch norm. */
 static int instance_norm(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                          dp_tensor *mean, dp_tensor *var, bool use_input_stats, double momentum,
                          double eps, bool cudnn, dp_tensor **out)

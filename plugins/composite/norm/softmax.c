@@ -2,8 +2,8 @@
  * (aten/src/ATen/native/SoftMax.cpp). */
 #include "core/composite.h"
 
-/* op(self, dim, half_to_float=False), or its overload `given` if *out is; if a dtype is given, self
- * is converted first. */
+/* Call op(self, dim, half_to_float=False), or its out= overload `given` if *out is not NULL; if a
+ * dtype is given, convert self first. */
 static int softmax_op(dp_ctx *ctx, const char *op, const char *given, dp_tensor *self, int64_t dim,
                       const int64_t *dtype, dp_tensor **out)
 {

@@ -5,7 +5,7 @@
  * _weight_norm_interface, _weight_norm_interface_backward. */
 #include "core/chain.h"
 
-/* -- weights by their norm and direction -- */
+/* -- weights as a norm times a direction -- */
 
 /* aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor */
 static int norm_except_dim(dp_ctx *ctx, dp_tensor *v, int64_t power, int64_t dim, dp_tensor **out)

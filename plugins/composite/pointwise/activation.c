@@ -1,5 +1,5 @@
 /* activation.c -- activations and gradients of activations, computed with other operators as in
- * PyTorch (aten/src/ATen/native/Activation.cpp).  core/forms.c derives their in-place and out=
+ * PyTorch (aten/src/ATen/native/Activation.cpp).  core/variants.c derives their in-place and out=
  * variants.
  *
  * Operators: celu, infinitely_differentiable_gelu_backward, log_sigmoid, mish_backward,
@@ -30,8 +30,8 @@ static int check_prelu(dp_ctx *ctx, const dp_view *g, const dp_view *x, const dp
     return 0;
 }
 
-/* The sum over all dimensions but that of channels, or over all if the weight is one number; in its
- * shape. */
+/* Return the sum over all dimensions except that of channels, or over all if the weight is one
+ * number, in the shape of the weight. */
 static dp_tensor *sum_channels(chain *c, dp_tensor *t, const dp_view *w)
 {
     int64_t dims[DP_DIM_MAX];

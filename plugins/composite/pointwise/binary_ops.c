@@ -6,7 +6,7 @@
 #include <dispatchd/check.h>
 #include <float.h>
 
-/* The largest value of a dtype; None for those that it has no loop for. */
+/* Return the largest value of a dtype; None for dtypes without a loop. */
 static dp_value largest(dp_dtype dtype)
 {
     switch (dtype) {
@@ -42,7 +42,8 @@ static int add_relu(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, dp_value alp
                        dp_dtype_name(x.dtype));
     if (bound.tag == DP_TAG_NONE)
         return dp_refuse_dtype(ctx, "add_clamp_cpu", dtype);
-    if (as_double(bound) < as_double(most)) /* the other is a number of its kind, or larger */
+    /* the number has the kind of the dtype, or a wider one */
+    if (as_double(bound) < as_double(most))
         return dp_fail(ctx, DP_ERUNTIME,
                        "the largest %s cannot be converted to %s without overflow",
                        dp_dtype_name(x.dtype), dp_dtype_name(dtype));

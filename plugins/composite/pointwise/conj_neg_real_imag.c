@@ -13,7 +13,7 @@ static bool is_complex(const dp_tensor *t)
     return dp_dtype_is_complex(x.dtype);
 }
 
-/* All of t, with the key `flip` the other way round. */
+/* Set *out, owned, to a view of `t` in which key `flip` is removed if t has it, else added. */
 static int flipped(dp_ctx *ctx, dp_tensor *t, dp_key flip, dp_tensor **out)
 {
     DP_VIEW(x, t);
@@ -48,7 +48,7 @@ static int conj_of(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return 0;
 }
 
-/* dst = the conjugate of self */
+/* Set dst to the conjugate of self. */
 static int copy_conj(dp_ctx *ctx, dp_tensor *dst, dp_tensor *self)
 {
     dp_tensor *other;
@@ -92,7 +92,7 @@ static int conj_physical_(dp_ctx *ctx, dp_tensor *self)
     return is_complex(self) ? copy_conj(ctx, self, self) : 0;
 }
 
-/* self if it has not the key, else a plain copy. */
+/* Set *out, owned, to self if it does not have the key, else to a resolved copy. */
 static int without(dp_ctx *ctx, dp_tensor *self, dp_key key, dp_tensor **out)
 {
     if (dp_keyset_has(dp_tensor_keys(self), key))
@@ -113,7 +113,7 @@ static int resolve_neg(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return without(ctx, self, DP_KEY(DP_F_Negative), out);
 }
 
-/* One part of the complex self: a view of it. */
+/* Set *out, owned, to a view of one part of the complex self. */
 static int part(dp_ctx *ctx, dp_tensor *self, int64_t which, dp_tensor **out)
 {
     bool conjugate = dp_keyset_has(dp_tensor_keys(self), DP_KEY(DP_F_Conjugate));

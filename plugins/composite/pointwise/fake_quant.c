@@ -51,7 +51,7 @@ static int per_channel(dp_ctx *ctx, dp_tensor *self, dp_tensor *scale, dp_tensor
 }
 
 /* aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor
- * Where mask is. */
+ * The result is grad where mask is true, else 0. */
 static int masked(dp_ctx *ctx, dp_tensor *grad, dp_tensor *mask, dp_tensor **out)
 {
     DP_VIEW(g, grad);

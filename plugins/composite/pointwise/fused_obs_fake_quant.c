@@ -15,7 +15,8 @@ typedef struct qparams {
 
 #define SMALL_SCALE 6.1e-5F
 
-/* Neither end, nor the scale of their distance, too small for its reciprocal. */
+/* Return the scale of the range; if the scale, or its reciprocal, is not a normal number or is too
+ * small, widen *min or *max. */
 static double fit_scale(float *min, float *max, int32_t least, int32_t most)
 {
     double scale = ((double)*max - *min) / (most - least);
@@ -100,17 +101,18 @@ static int choose_per_tensor(dp_ctx *ctx, dp_tensor *self, bool reduce_range, do
     return chain_end(&c, NULL, NULL);
 }
 
-/* -- a moving average of both ends -- */
+/* -- a moving average of the range -- */
 
 typedef struct observer {
     dp_tensor *self, *ends[2], *scale, *zero;
-    double share; /* of what is new */
+    double share; /* weight of the new range in the average */
     int64_t least, most, axis;
     bool rows, symmetric;
-    bool writes; /* from here on; what fails before is a refusal */
+    bool writes; /* true after the checks; an error before that is reported by dp_refuse() */
 } observer;
 
-/* An end comes closer to what is seen, or becomes it where there was none. */
+/* Move `end` towards `seen` by `share` of the difference, or set it to seen if it is infinite (no
+ * average yet). */
 static void move_end(chain *c, dp_tensor *end, dp_tensor *seen, double share)
 {
     dp_tensor *none = chain_T(c, "aten::isinf", end);
@@ -146,7 +148,7 @@ static void observe(chain *c, observer *o)
         move_end(c, o->ends[i], seen[i], o->share);
 }
 
-/* The n first elements of o's scales and zero points, from both ends [n]. */
+/* Write the first `n` scales and zero points of `o`, computed from both ends [n]. */
 static void write_qparams(chain *c, observer *o, dp_tensor *const ends[2], int64_t n)
 {
     dp_tensor *made[2] = {NULL, NULL}, *to[2] = {o->scale, o->zero};
@@ -178,8 +180,8 @@ static void write_qparams(chain *c, observer *o, dp_tensor *const ends[2], int64
     }
 }
 
-/* Before anything is written: what fake_quantize() needs of the range, of both ends and of what it
- * writes. */
+/* Check, before anything is written, what fake_quantize() needs: the range of integers, both ends,
+ * and the tensors that it writes. */
 static void check_quantized(chain *c, const observer *o)
 {
     DP_VIEW(first, o->ends[0]);
@@ -209,7 +211,7 @@ static void check_quantized(chain *c, const observer *o)
                    "expected running_min and running_max with elements, but they have no memory");
 }
 
-/* Both ends as they are now, packed: *n elements each. */
+/* Set ends [2] to contiguous copies of both ends, *n elements each. */
 static void read_ends(chain *c, const observer *o, dp_tensor *ends[2], int64_t *n)
 {
     const int64_t packed = DP_CONTIGUOUS;

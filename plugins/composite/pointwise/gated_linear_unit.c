@@ -3,13 +3,14 @@
 #include "core/chain.h"
 #include <dispatchd/check.h>
 
-/* Half i of t along dim, of n each. */
+/* Return half `i` of `t` along dim; a half has `n` elements. */
 static dp_tensor *half(chain *c, dp_tensor *t, int64_t dim, int i, int64_t n)
 {
     return CHAIN(c, "aten::narrow", "Tiii>T", t, dim, i * n, n);
 }
 
-/* t's size at dim, which is brought into x's range; fails the chain where t has none. */
+/* Return the size of `t` in *dim, which is wrapped for x.  The chain fails if t has no such
+ * dimension. */
 static int64_t size_at(chain *c, dp_tensor *x, dp_tensor *t, int64_t *dim)
 {
     int64_t n = 0;

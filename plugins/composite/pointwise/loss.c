@@ -26,7 +26,8 @@ static int soft_margin(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t 
     return chain_end(&c, chain_reduced(&c, chain_T(&c, "aten::log_", x), reduction), out);
 }
 
-/* aten::soft_margin_loss.out: computed in out, which what is reduced takes the place of. */
+/* aten::soft_margin_loss.out: the losses are computed in `out`, and then replaced by their
+ * reduction. */
 static int soft_margin_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
                            dp_tensor *out)
 {
@@ -79,7 +80,7 @@ static int soft_margin_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *self, d
     return chain_end(&c, made, out);
 }
 
-/* The slope of a loss by its overload `op` that writes, to a new tensor like self. */
+/* Compute the gradient of a loss by its out= overload `op`, into a new tensor like self. */
 static int slope_by(dp_ctx *ctx, const char *op, dp_tensor *grad, dp_tensor *self,
                     dp_tensor *target, int64_t reduction, double param, dp_tensor **out)
 {
@@ -140,9 +141,9 @@ static int bce_with_logits(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, dp_t
     return chain_end(&c, chain_reduced(&c, loss, reduction), out);
 }
 
-/* -- of distances -- */
+/* -- losses of distances -- */
 
-/* t where target is (or with `not`, is not) `label`, else 0 */
+/* Return `t` where target is `label` (with `not`: is not), else 0. */
 static dp_tensor *where_target(chain *c, dp_tensor *target, bool not, int64_t label, dp_tensor *t)
 {
     dp_tensor *mask =
@@ -151,8 +152,7 @@ static dp_tensor *where_target(chain *c, dp_tensor *target, bool not, int64_t la
     return CHAIN(c, "aten::where.self", "TTT>T", mask, t, zeros);
 }
 
-/* Is this pair of inputs one of vectors for a target that is a number, or of matrices for a
- * vector? */
+/* Check that the inputs are vectors if the target is a number, or matrices if it is a vector. */
 static int check_cosine(dp_ctx *ctx, const dp_view *a, const dp_view *b, const dp_view *target)
 {
     char x[DP_SHAPE_TEXT], y[DP_SHAPE_TEXT];
@@ -169,7 +169,7 @@ static int check_cosine(dp_ctx *ctx, const dp_view *a, const dp_view *b, const d
                    dp_shape_text(y, b->sizes, (size_t)b->ndim));
 }
 
-/* sum(a * b) + more, along dim */
+/* Return sum(a * b) + more, along dim. */
 static dp_tensor *inner(chain *c, dp_tensor *a, dp_tensor *b, int64_t dim, double more)
 {
     dp_tensor *product = chain_TT(c, "aten::mul.Tensor", a, b);
@@ -263,7 +263,7 @@ static int triplet_margin(dp_ctx *ctx, dp_tensor *anchor, dp_tensor *positive, d
     return chain_end(&c, chain_reduced(&c, t, reduction), out);
 }
 
-/* -- of probabilities -- */
+/* -- losses of probabilities -- */
 
 /* aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor */
 static int kl_div(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduction,
@@ -285,7 +285,7 @@ static int kl_div(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64_t reduc
     return chain_end(&c, chain_reduced(&c, t, reduction), out);
 }
 
-/* target * log(target) - target + log(2 * pi * target) / 2 where target > 1, else 0 */
+/* Return target * log(target) - target + log(2 * pi * target) / 2 where target > 1, else 0. */
 static dp_tensor *stirling(chain *c, dp_tensor *target)
 {
     dp_tensor *t = chain_TT(c, "aten::mul.Tensor", target, chain_T(c, "aten::log", target));

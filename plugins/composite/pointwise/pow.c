@@ -2,7 +2,7 @@
  * (aten/src/ATen/native/Pow.cpp). */
 #include "core/chain.h"
 
-/* t as float64, or complex128 when it, or what stands beside it, is complex. */
+/* Return `t` as float64, or as complex128 if `complex`: t or the other operand is complex. */
 static dp_tensor *widened(chain *c, dp_tensor *t, bool complex)
 {
     dp_tensor *made = NULL;
@@ -19,7 +19,7 @@ static bool is_complex(const dp_tensor *t)
     return dp_dtype_is_complex(x.dtype);
 }
 
-/* A Scalar in the wider type. */
+/* Return a Scalar as a double or complex number. */
 static dp_value wide_scalar(dp_value v)
 {
     return v.tag == DP_TAG_COMPLEX ? v : dp_double(as_double(v));

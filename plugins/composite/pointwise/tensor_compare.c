@@ -5,7 +5,7 @@
 #include "core/chain.h"
 #include <dispatchd/check.h>
 
-/* A tensor like t, of bool, all `value`. */
+/* Return a bool tensor like `t` whose elements are all `value`. */
 static dp_tensor *all_of(chain *c, dp_tensor *t, bool value)
 {
     dp_tensor *made = NULL;
@@ -27,7 +27,7 @@ static int is_inf(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return chain_end(&c, chain_Ts(&c, "aten::eq.Scalar", size, dp_double(INFINITY)), out);
 }
 
-/* (t == t) * (|t| != inf), as a part of another chain */
+/* Return (t == t) * (|t| != inf). */
 static dp_tensor *bounded(chain *c, dp_tensor *t)
 {
     dp_tensor *number = chain_TT(c, "aten::eq.Tensor", t, t), *size = chain_T(c, "aten::abs", t);
@@ -67,7 +67,7 @@ static int is_close(dp_ctx *ctx, dp_tensor *self, dp_tensor *other, double rtol,
                               chain_TT(&c, "aten::ne.Tensor", other, other)));
     if (rtol == 0 && atol == 0)
         return chain_end(&c, close, out);
-    if (dp_dtype_is_integral(x.dtype, true)) { /* so that the difference does not wrap */
+    if (dp_dtype_is_integral(x.dtype, true)) { /* an integer difference would wrap */
         self = chain_Ts(&c, "aten::mul.Scalar", self, dp_double(1));
         other = chain_Ts(&c, "aten::mul.Scalar", other, dp_double(1));
     }
@@ -87,7 +87,8 @@ static int is_real(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     DP_VIEW(x, self);
     if (!dp_dtype_is_complex(x.dtype))
         return chain_end(&c, all_of(&c, self, true), out);
-    dp_tensor *imag = chain_T(&c, "aten::imag", self); /* the real part may be NaN */
+    /* only the imaginary part counts, since the real part may be NaN */
+    dp_tensor *imag = chain_T(&c, "aten::imag", self);
     return chain_end(&c, chain_Ts(&c, "aten::eq.Scalar", imag, dp_int(0)), out);
 }
 

@@ -1,5 +1,5 @@
 /* unary_ops.c -- unary operators that are computed with other operators, as in PyTorch
- * (aten/src/ATen/native/UnaryOps.cpp).  core/forms.c derives their in-place and out= variants.
+ * (aten/src/ATen/native/UnaryOps.cpp).  core/variants.c derives their in-place and out= variants.
  *
  * Operators: deg2rad, frexp, mvlgamma, nan_to_num, polygamma, positive, rad2deg, special_ndtr,
  * square. */
@@ -59,7 +59,7 @@ static int rad2deg(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 }
 
 /* aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor
- * In a tensor with self's strides (at::empty_like). */
+ * The result has self's strides (at::empty_like). */
 static int nan_to_num(dp_ctx *ctx, dp_tensor *self, const double *nan, const double *posinf,
                       const double *neginf, dp_tensor **out)
 {
@@ -79,7 +79,8 @@ static int nan_to_num_(dp_ctx *ctx, dp_tensor *self, const double *nan, const do
                        const double *neginf)
 {
     DP_VIEW(x, self);
-    if (dp_dtype_is_integral(x.dtype, true)) /* as they are, even where they overlap */
+    /* integers are copied with their strides, even if elements overlap */
+    if (dp_dtype_is_integral(x.dtype, true))
         return 0;
     return dp_invoke(ctx, "aten::nan_to_num.out", "TofofofT>", self, nan, posinf, neginf, self);
 }
@@ -100,7 +101,8 @@ static int ndtr(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
  * The sum of lgamma(self - i / 2) for i below p, and p (p - 1) log(pi) / 4; contiguous. */
 static int mvlgamma(dp_ctx *ctx, dp_tensor *self, int64_t p, dp_tensor **out)
 {
-    enum { MOST = 1000 }; /* terms, so that a client's number does not keep a worker for ever */
+    /* greatest number of terms, so that a client's number cannot occupy a worker for ever */
+    enum { MOST = 1000 };
     const int64_t rows = DP_CONTIGUOUS;
     double more = (double)p * ((double)p - 1) / 4 * log(M_PI);
     dp_tensor *sum = NULL;

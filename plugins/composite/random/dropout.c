@@ -2,17 +2,17 @@
  * bernoulli_ (aten/src/ATen/native/Dropout.cpp). */
 #include "core/composite.h"
 
-/* feature: whole channels are dropped; alpha: mean and deviation of the whole are kept */
+/* FEATURE: whole channels are dropped; ALPHA: mean and deviation of all elements are preserved */
 enum { PLAIN = 0, FEATURE = 1, ALPHA = 2 };
 
-/* self * factor, in place if out is NULL */
+/* Multiply self by `factor`, in place if `out` is NULL. */
 static int multiply(dp_ctx *ctx, dp_tensor *self, dp_tensor *factor, dp_tensor **out)
 {
     return out ? dp_invoke(ctx, "aten::mul.Tensor", "TT>T", self, factor, out)
                : dp_invoke(ctx, "aten::mul_.Tensor", "TT>", self, factor);
 }
 
-/* 1 with probability 1 - p, else 0 */
+/* Set the noise: 1 with probability 1 - p, else 0. */
 static int make_noise(dp_ctx *ctx, dp_tensor *input, double p, int how, dp_tensor **noise)
 {
     int64_t sizes[DP_DIM_MAX];
@@ -33,10 +33,10 @@ static int make_noise(dp_ctx *ctx, dp_tensor *input, double p, int how, dp_tenso
                               (dp_generator *)NULL);
 }
 
-/* *shift: what is to be added to the product with noise, which is scaled. */
+/* Set *shift to what is added to the product with the noise, and scale the noise. */
 static int make_shift(dp_ctx *ctx, dp_tensor *noise, double p, dp_tensor **shift)
 {
-    const double alpha = 1.7580993408473766; /* of SELU, times its scale */
+    const double alpha = 1.7580993408473766; /* alpha of SELU times its scale */
     double a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
     int rc = dp_invoke(ctx, "aten::add.Scalar", "Tss>T", noise, dp_int(-1), dp_int(1), shift);
 
@@ -72,7 +72,7 @@ static int drop(dp_ctx *ctx, dp_tensor *input, double p, int how, temps *made, d
     return rc;
 }
 
-/* out NULL: in place.  Source: at::native::_dropout_impl */
+/* Run a dropout; `out` NULL: in place.  Source: at::native::_dropout_impl. */
 static int run_dropout(dp_ctx *ctx, dp_tensor *input, double p, bool train, int how,
                        dp_tensor **out)
 {

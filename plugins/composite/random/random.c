@@ -4,12 +4,12 @@
  * Operators: rand, rand_like, randint, randint_like, randn, randn_like, randperm. */
 #include "core/composite.h"
 
-/* -- what a new tensor is filled with -- */
+/* -- kinds of random numbers -- */
 
 typedef enum { UNIFORM, NORMAL, WHOLE } kind;
 typedef struct source {
     kind kind;
-    int64_t low, high; /* of WHOLE */
+    int64_t low, high; /* range, for WHOLE */
     dp_generator *g;
 } source;
 
@@ -21,7 +21,7 @@ static int fill(dp_ctx *ctx, dp_tensor *t, const source *s)
                      1.0, s->g);
 }
 
-/* Fill the new tensor *t, unless rc says that making it failed.  On failure *t is released. */
+/* Fill the new tensor *t, unless `rc` is an error.  On failure, *t is released. */
 static int filled(dp_ctx *ctx, int rc, dp_tensor **t, const source *s)
 {
     if (rc < 0)

@@ -2,7 +2,7 @@
  * (aten/src/ATen/native/Activation.cpp). */
 #include "core/composite.h"
 
-/* NULL out: in place */
+/* Run rrelu; `out` NULL: in place. */
 static int run_rrelu(dp_ctx *ctx, dp_tensor *self, dp_value lower, dp_value upper, bool training,
                      dp_generator *g, dp_tensor **out)
 {

@@ -40,10 +40,9 @@ __asm__(".pushsection .rodata\n"
         ".popsection");
 extern const uint8_t sobol_numbers[] __attribute__((visibility("hidden")));
 
-/* -- checks: all that is read and written lies in the tensors -- */
+/* -- checks that all memory that is read or written is in the tensors -- */
 
-/* t, of int64, has at least rows x columns elements, or as many as `rows` where it has one
- * dimension. */
+/* Check that `t` is int64 and has at least the sizes [rows, columns], or [rows] if `ndim` is 1. */
 static int check_numbers(dp_ctx *ctx, const char *name, dp_tensor *t, int ndim, int64_t rows,
                          int64_t columns)
 {
@@ -72,7 +71,7 @@ static int64_t *number_at(const dp_view *x, int64_t i, int64_t j)
 
 /* -- points -- */
 
-/* 0 for those below 0. */
+/* Return the index of the lowest bit of `n` that is 0; 0 if n is negative. */
 static int lowest_zero(int64_t n)
 {
     return n < 0 ? 0 : __builtin_ctzll(~(uint64_t)n);
@@ -80,10 +79,10 @@ static int lowest_zero(int64_t n)
 
 typedef struct engine {
     dp_tensor *state;
-    int64_t n, dimension, generated; /* points to make, and how many there were */
+    int64_t n, dimension, generated; /* number of points to draw; number of points drawn before */
 } engine;
 
-/* For how many of the points, counted from e->generated on, lowest_zero() is `bit`. */
+/* Return for how many of the points, from e->generated on, lowest_zero() is `bit`. */
 static uint64_t points_at(const engine *e, int bit)
 {
     uint64_t n = e->n > 0 ? (uint64_t)e->n : 0,
@@ -99,7 +98,7 @@ static uint64_t points_at(const engine *e, int bit)
 
 static int check_engine(dp_ctx *ctx, const engine *e, dp_tensor *quasi)
 {
-    int bits = 64; /* the number after the largest has a bit of its own */
+    int bits = 64; /* for the greatest number, the lowest 0 is a bit of its own */
 
     while (bits > 0 && points_at(e, bits - 1) == 0)
         bits--;
@@ -107,10 +106,10 @@ static int check_engine(dp_ctx *ctx, const engine *e, dp_tensor *quasi)
     return rc < 0 ? rc : check_numbers(ctx, "quasi", quasi, 1, e->dimension, 0);
 }
 
-/* From one point to the next, by the numbers of `bit`. */
+/* Compute the next point from a point, by the direction numbers of `bit`. */
 static void step(const dp_view *state, int64_t dimension, int bit, int64_t *quasi, int64_t stride)
 {
-    if (dimension <= 0) /* then there may be no numbers to point to */
+    if (dimension <= 0) /* without dimensions, there may be no numbers in `state` */
         return;
     const int64_t *number = number_at(state, 0, bit);
     int64_t rows = state->strides[0];
@@ -119,7 +118,7 @@ static void step(const dp_view *state, int64_t dimension, int bit, int64_t *quas
         quasi[j * stride] ^= number[j * rows];
 }
 
-/* quasi [dimension] as parts of 1: row i of y. */
+/* Write point quasi [dimension], as fractions of 1, to row `i` of y. */
 static void write_point(const dp_view *y, int64_t i, const int64_t *quasi, int64_t dimension)
 {
     const float one = 1.0F / (1 << BITS);
@@ -132,9 +131,9 @@ static void write_point(const dp_view *y, int64_t i, const int64_t *quasi, int64
             ((double *)y->data)[i * dimension + j] = (double)quasi[j] * one;
 }
 
-enum { EACH = 1 << 12 }; /* points between two looks at whether they are still wanted */
+enum { EACH = 1 << 12 }; /* number of points between two checks whether the request is cancelled */
 
-/* e->n points in rows of e->dimension. */
+/* Draw e->n points, as rows of e->dimension numbers. */
 static int draw_points(dp_ctx *ctx, const engine *e, dp_tensor *points, dp_tensor *quasi)
 {
     DP_VIEW(s, e->state);
@@ -181,7 +180,7 @@ static int draw(dp_ctx *ctx, dp_tensor *quasi, int64_t n, dp_tensor *state, int6
 
 /* aten::_sobol_engine_ff_(Tensor(a!) self, int n, Tensor sobolstate, int dimension, int
  *     num_generated) -> Tensor(a!)
- * As if n points had been drawn: two steps by the same numbers are none. */
+ * Changes self as if n points had been drawn; two steps by the same number cancel. */
 static int skip(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor *state, int64_t dimension,
                 int64_t generated)
 {
@@ -200,8 +199,8 @@ static int skip(dp_ctx *ctx, dp_tensor *self, int64_t n, dp_tensor *state, int64
 
 /* -- the state -- */
 
-/* ltm [dimensions, bits, bits] with ones on the diagonals, its last rows as numbers: [dimensions,
- * bits]. */
+/* Return the last rows of ltm [dimensions, bits, bits], with ones on the diagonals, as numbers
+ * [dimensions, bits]. */
 static dp_tensor *rows_as_numbers(chain *c, dp_tensor *ltm)
 {
     dp_tensor *t = CHAIN(c, "aten::clone", "T>T", ltm);
@@ -238,7 +237,7 @@ static void scramble_rows(const dp_view *state, const dp_view *rows, int64_t dim
 }
 
 /* aten::_sobol_engine_scramble_(Tensor(a!) self, Tensor ltm, int dimension) -> Tensor(a!)
- * Each number times a matrix of its dimension, of bits. */
+ * Multiplies each number by the bit matrix of its dimension. */
 static int scramble(dp_ctx *ctx, dp_tensor *self, dp_tensor *ltm, int64_t dimension)
 {
     int64_t bits = dimension > 0 ? BITS : 0;
@@ -256,7 +255,7 @@ static int scramble(dp_ctx *ctx, dp_tensor *self, dp_tensor *ltm, int64_t dimens
     return chain_end(&c, NULL, NULL);
 }
 
-/* Where sobol.bin is read. */
+/* Position at which sobol.bin is read. */
 typedef struct reader {
     size_t bit;
     int degree;
@@ -298,8 +297,8 @@ static void first_numbers(reader *r, int64_t *numbers)
 }
 
 /* aten::_sobol_engine_initialize_state_(Tensor(a!) self, int dimension) -> Tensor(a!)
- * Number j of each dimension counts from its bit BITS - 1 - j up.  Further rows of self are moved,
- * too. */
+ * Shifts number j of each dimension left by BITS - 1 - j bits; the rows of self after the last
+ * dimension are shifted, too. */
 static int initialize(dp_ctx *ctx, dp_tensor *self, int64_t dimension)
 {
     reader r = {.degree = 1, .polynomial = 1};

@@ -2,14 +2,14 @@
  * (aten/src/ATen/native/TensorShape.cpp, TriangularOps.cpp). */
 #include "core/chain.h"
 
-/* Rows and columns of one block; a vector is one row, a number 1 by 1. */
+/* Set the rows and columns of one block; a vector is one row, a number is 1 x 1. */
 static void block_sizes(const dp_view *x, int64_t *rows, int64_t *columns)
 {
     *rows = x->ndim == 2 ? x->sizes[0] : 1;
     *columns = x->ndim == 0 ? 1 : x->sizes[x->ndim - 1];
 }
 
-/* sizes [2] of the result; all blocks have at most two dimensions. */
+/* Set sizes [2] of the result.  DP_ERUNTIME: a block has more than two dimensions. */
 static int plan_blocks(dp_ctx *ctx, dp_tensor *const *blocks, size_t n, int64_t *sizes)
 {
     int64_t rows, columns;
@@ -92,7 +92,7 @@ static int diag(dp_ctx *ctx, dp_tensor *self, int64_t diagonal, dp_tensor **out)
     return release_on_error(rc, out);
 }
 
-/* sizes [ndim + 1] of diag_embed's result; brings the dimensions into range. */
+/* Set sizes [ndim + 1] of diag_embed's result, and wrap the dimensions. */
 static int plan_embedding(dp_ctx *ctx, const dp_view *x, int64_t offset, int64_t *a, int64_t *b,
                           int64_t *sizes)
 {

@@ -5,7 +5,7 @@
  * Operators: as_strided, squeeze, t, transpose, unsqueeze. */
 #include "core/composite.h"
 
-/* self becomes what `view`, if rc says that it was made, shows; releases it. */
+/* If `rc` is 0, give self the sizes, strides and offset of `view`, and release view. */
 static int become(dp_ctx *ctx, int rc, dp_tensor *self, dp_tensor *view)
 {
     if (rc < 0)

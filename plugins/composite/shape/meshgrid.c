@@ -23,7 +23,8 @@ static int check_grid(dp_ctx *ctx, dp_tensor *const *tensors, size_t n)
     return rc;
 }
 
-/* Tensor i varies along dimension i; the first two change places if `swapped`. */
+/* Make the grid: tensor i varies along dimension i; with `swapped`, the first two dimensions are
+ * exchanged. */
 static int grid(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, bool swapped, dp_value *out)
 {
     int64_t shape[DP_DIM_MAX], line[DP_DIM_MAX];

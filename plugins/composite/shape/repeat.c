@@ -2,7 +2,7 @@
  * (aten/src/ATen/native/TensorShape.cpp). */
 #include "core/composite.h"
 
-/* Copies self, viewed as [1, s0, 1, s1, ...] and broadcast, into made, viewed as [r0, s0, r1, s1,
+/* Copy self, viewed as [1, s0, 1, s1, ...] and broadcast, to `made`, viewed as [r0, s0, r1, s1,
  * ...]; r are the repeats, s the sizes of self. */
 static int repeat_into(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, int n, dp_tensor *made)
 {
@@ -74,7 +74,7 @@ static int repeat(dp_ctx *ctx, dp_tensor *self, const int64_t *repeats, size_t n
 }
 
 /* aten::tile(Tensor self, int[] dims) -> Tensor
- * repeat; dims that are missing in front are 1. */
+ * Calls repeat; missing dims in front are 1. */
 static int tile(dp_ctx *ctx, dp_tensor *self, const int64_t *dims, size_t n, dp_tensor **out)
 {
     int64_t repeats[DP_DIM_MAX];

@@ -8,7 +8,7 @@
 #include <dispatchd/check.h>
 
 /* aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)
- * A view where the strides allow it, else a copy. */
+ * The result is a view if the strides allow it, else a copy. */
 static int reshape(dp_ctx *ctx, dp_tensor *self, const int64_t *shape, size_t n, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX], contiguous = DP_CONTIGUOUS;
@@ -204,7 +204,7 @@ static bool expands_to(const dp_view *x, const int64_t *sizes, size_t n)
 }
 
 /* aten::sum_to_size(Tensor self, int[] size) -> Tensor
- * Over the dimensions by which `size` would be expanded to self's. */
+ * Sums over the dimensions in which `size` would be expanded to self's sizes. */
 static int sum_to_size(dp_ctx *ctx, dp_tensor *self, const int64_t *size, size_t n, dp_tensor **out)
 {
     char a[DP_SHAPE_TEXT], b[DP_SHAPE_TEXT];

@@ -103,7 +103,7 @@ static int split_tensor(dp_ctx *ctx, dp_tensor *self, dp_tensor *where, int64_t 
 
 /* -- hsplit, vsplit, dsplit -- */
 
-/* The dimension that is split: of a vector too, for hsplit. */
+/* Set the dimension that is split; hsplit also splits a vector. */
 static int split_dim(dp_ctx *ctx, const char *name, dp_tensor *self, int least, int64_t *dim)
 {
     DP_VIEW(x, self);
@@ -128,7 +128,7 @@ static int split_evenly(dp_ctx *ctx, const char *name, dp_tensor *self, int64_t 
     if (rc < 0)
         return rc;
     if (sections == 0 || sections == -1 || x.sizes[dim] % sections != 0)
-        rc = sections == -1 ? 0 /* what tensor_split says of it */
+        rc = sections == -1 ? 0 /* tensor_split refuses such sections with its own message */
                             : dp_fail(ctx, DP_ERUNTIME,
                                       "torch.%s attempted to split along dimension %" PRId64
                                       ", but the size of the dimension %" PRId64
@@ -162,7 +162,7 @@ SPLIT_ALONG(hsplit, 1)
 SPLIT_ALONG(vsplit, 2)
 SPLIT_ALONG(dsplit, 3)
 
-/* -- pieces that are no views -- */
+/* -- slices that are not views -- */
 
 /* Replace a list of views by tensors on the same memory that are not views: each has a version
  * counter of its own.  The references to the views are released. */

@@ -9,7 +9,7 @@
 
 /* -- stack -- */
 
-/* Brings dim into range, too. */
+/* Check the tensors, and wrap *dim. */
 static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t *dim)
 {
     char first[DP_SHAPE_TEXT], other[DP_SHAPE_TEXT];
@@ -30,7 +30,8 @@ static int check_stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t
     return x.ndim == DP_DIM_MAX ? check_ndim(ctx, DP_DIM_MAX + 1) : wrap_dim(ctx, dim, x.ndim + 1);
 }
 
-/* Each with a dimension of 1, and joined there.  *out NULL: made */
+/* Add a dimension of size 1 to each tensor, and concatenate them along it, into *out; NULL: a new
+ * tensor. */
 static int stack_rows(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim,
                       dp_tensor **out)
 {
@@ -50,7 +51,7 @@ static int stack_rows(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t 
     return rc;
 }
 
-/* One behind the other, in the layout that they have, and dim split by a view. */
+/* Concatenate the tensors in their own memory format, and split dim by a view. */
 static int stack_parts(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim,
                        dp_tensor **out)
 {
@@ -77,7 +78,7 @@ static int stack(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, int64_t dim, 
     if (rc < 0)
         return rc;
     DP_VIEW(x, tensors[0]);
-    *out = NULL; /* behind the last dimension there is nothing to split */
+    *out = NULL; /* there is no dimension to split after the last one */
     return dim < x.ndim ? stack_parts(ctx, tensors, n, dim, out)
                         : stack_rows(ctx, tensors, n, dim, out);
 }
@@ -108,7 +109,8 @@ STACKS(CompositeExplicitAutograd)
 
 /* -- atleast_1d, atleast_2d, atleast_3d -- */
 
-/* t with n dimensions or more: a row, or one plane of a tensor of 3. */
+/* Set *out, owned, to `t` with at least `n` dimensions: a vector becomes a row, a matrix a
+ * plane. */
 static int at_least(dp_ctx *ctx, dp_tensor *t, int n, dp_tensor **out)
 {
     int64_t ones[3] = {1, 1, 1};
@@ -175,7 +177,7 @@ static int write_stack(dp_ctx *ctx, const char *name, dp_tensor *const *tensors,
     return list_cat(&l, least == 1 ? first.ndim > 1 : least == 2 ? 0 : 2, out);
 }
 
-/* Vectors and numbers become columns. */
+/* Concatenate vectors and numbers as columns. */
 static int write_columns(dp_ctx *ctx, const char *name, dp_tensor *const *tensors, size_t n,
                          int least, dp_tensor **out)
 {

@@ -9,7 +9,7 @@
 #include "core/composite.h"
 #include <dispatchd/check.h>
 
-/* -- questions -- */
+/* -- properties -- */
 
 /* aten::_version(Tensor self) -> int */
 static int version(dp_ctx *ctx, dp_tensor *self, int64_t *out)
@@ -44,7 +44,7 @@ static int is_zerotensor(dp_ctx *ctx, dp_tensor *self, bool *out)
 }
 
 /* aten::_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool
- * All that is not made of other tensors is strided. */
+ * All tensors are strided, so only wrapper tensors differ. */
 static int compatible(dp_ctx *ctx, dp_tensor *self, dp_tensor *from, bool *out)
 {
     dp_wrapper w = {.size = sizeof(w)};
@@ -81,7 +81,7 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL_UNBOXED("is_set_to", is_set_to, (T, T), (b)))
 /* -- storages -- */
 
 /* aten::data(Tensor self) -> Tensor
- * On the same memory, with a version of its own. */
+ * The result is on the same memory, and has its own version counter. */
 static int data(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     DP_VIEW(x, self);

@@ -3,7 +3,7 @@
 #include "core/chain.h"
 
 /* aten::numpy_T(Tensor(a) self) -> Tensor(a)
- * All dimensions the other way round. */
+ * Reverses the order of the dimensions. */
 static int numpy_T(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 {
     int64_t dims[DP_DIM_MAX];
@@ -18,7 +18,7 @@ static int numpy_T(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
     return dp_invoke(ctx, "aten::permute", "Tli>T", self, dims, (size_t)x.ndim, out);
 }
 
-/* The last two dimensions change places; conjugate: of complex numbers. */
+/* Exchange the last two dimensions; `conjugate`: conjugate complex numbers. */
 static int adjoint_of(dp_ctx *ctx, const char *name, dp_tensor *self, bool conjugate,
                       dp_tensor **out)
 {

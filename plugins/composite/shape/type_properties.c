@@ -11,7 +11,8 @@ static int check_dtype(dp_ctx *ctx, int64_t d)
     return dp_fail(ctx, DP_ERUNTIME, "there is no dtype of number %" PRId64, d);
 }
 
-/* d is the dtype that several promote to; DP_DTYPE_NONE, where a quantized one is among them. */
+/* Set *out to `d`, the dtype to which a and b promote.  DP_ERUNTIME: it is DP_DTYPE_NONE, because
+ * one of them is a quantized dtype. */
 static int promoted(dp_ctx *ctx, dp_dtype a, dp_dtype b, dp_dtype d, int64_t *out)
 {
     if (d == DP_DTYPE_NONE)

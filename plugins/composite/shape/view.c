@@ -8,7 +8,7 @@
 #include "core/composite.h"
 #include <string.h>
 
-/* The sizes, strides and offset of a view that is being computed. */
+/* the sizes, strides and offset of a view that is being computed */
 typedef struct geometry {
     int ndim;
     int64_t offset;
@@ -54,15 +54,15 @@ static void insert_dim(geometry *g, int64_t dim, int64_t size, int64_t stride)
     g->ndim++;
 }
 
-/* size * stride: the stride of the next outer dimension of a packed tensor.  If it overflows, the
- * tensor has no elements and its strides do not matter. */
+/* Return size * stride, the stride of the next outer dimension of a contiguous tensor.  If it
+ * overflows, the tensor has no elements, and its strides do not matter. */
 static int64_t stride_beyond(int64_t size, int64_t stride)
 {
     int64_t beyond;
     return __builtin_mul_overflow(size, stride, &beyond) ? stride : beyond;
 }
 
-/* Advance the offset by n steps of `stride`. */
+/* Advance the offset by `n` steps of `stride`. */
 static int move_start(dp_ctx *ctx, geometry *g, int64_t n, int64_t stride)
 {
     int64_t step;
@@ -211,7 +211,7 @@ static int expand(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n, 
 
 /* -- slice, select, diagonal -- */
 
-/* Bring an index, which may count from the end, into [0, size]. */
+/* Wrap and clamp an index, which may count from the end, to [0, size]. */
 static int64_t clamp_index(int64_t i, int64_t size)
 {
     i += i < 0 ? size : 0;
@@ -238,7 +238,7 @@ static int slice(dp_ctx *ctx, dp_tensor *self, int64_t dim, const int64_t *start
     rc = move_start(ctx, &g, from, g.strides[dim]);
     g.sizes[dim] = length;
     int64_t stride;
-    /* if the stride overflows, there is no second element and the old stride does */
+    /* if the new stride overflows, there is no second element, and the old stride is used */
     if (!__builtin_mul_overflow(g.strides[dim], step, &stride))
         g.strides[dim] = stride;
     return rc < 0 ? rc : view_as_geometry(ctx, self, &g, out);
@@ -301,9 +301,9 @@ static int diagonal(dp_ctx *ctx, dp_tensor *self, int64_t offset, int64_t a, int
 
 /* -- lists of views: unbind, split, chunk -- */
 
-enum { PIECES_MAX = 1 << 16 }; /* tensors that one call may return */
+enum { PIECES_MAX = 1 << 16 }; /* greatest number of tensors that one call may return */
 
-/* Memory for a list of n tensors, freed when the call ends. */
+/* Allocate a list of `n` tensors, which is freed when the call ends. */
 static dp_tensor **pieces(dp_ctx *ctx, int64_t n)
 {
     if (n <= PIECES_MAX)
@@ -342,8 +342,8 @@ static int unbind(dp_ctx *ctx, dp_tensor *self, int64_t dim, dp_value *out)
     return give(rc, list, x.sizes[dim], made, out);
 }
 
-/* Cut dim into n pieces of lengths[i], or of `length` if lengths is NULL; the last may be
- * shorter. */
+/* Cut dim into `n` pieces of lengths[i] elements, or of `length` if lengths is NULL; the last one
+ * may be shorter. */
 static int cut(dp_ctx *ctx, dp_tensor *self, int64_t dim, int64_t n, const int64_t *lengths,
                int64_t length, dp_value *out)
 {
@@ -435,7 +435,7 @@ static int chunk(dp_ctx *ctx, dp_tensor *self, int64_t chunks, int64_t dim, dp_v
     if (x.sizes[dim] == 0)
         return cut(ctx, self, dim, chunks, NULL, 0, out);
     int64_t length = (x.sizes[dim] - 1) / chunks + 1;
-    if (dp_tensor_may_grad(self)) { /* a call, which is recorded */
+    if (dp_tensor_may_grad(self)) { /* an operator call, because autograd must record it */
         const dp_value args[3] = {dp_tensor_value(self), dp_int(length), dp_int(dim)};
         return dp_call_boxed(ctx, dp_op_find(ctx, "aten::split.Tensor"), args, 3, out, 1);
     }
@@ -451,7 +451,8 @@ static int unsafe_view(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_
 
     if (rc < 0)
         return rc;
-    DP_VIEW(x, view); /* what it shows, but no view: with a version of its own */
+    /* a tensor on the same memory that is not a view, and has a version counter of its own */
+    DP_VIEW(x, view);
     rc = dp_as_strided(ctx, view, x.ndim, x.sizes, x.strides, dp_tensor_offset(view), out);
     dp_tensor_unref(view);
     return rc;

@@ -3,7 +3,7 @@
 #include "core/composite.h"
 #include <string.h>
 
-/* The kernel's result: a copy of self; *copy owned. */
+/* Set *copy, owned, to a copy of self, which is the result. */
 static int begin_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor **copy)
 {
     DP_VIEW(x, self);
@@ -18,7 +18,7 @@ static int begin_scatter(dp_ctx *ctx, dp_tensor *self, dp_tensor **copy)
     return release_on_error(rc, copy);
 }
 
-/* Copies src into view, which rc says was made or not; returns the copy it is a view of. */
+/* If `rc` is 0, copy `src` into `view`; return the copy of which it is a view. */
 static int end_scatter(dp_ctx *ctx, int rc, dp_tensor *copy, dp_tensor *view, dp_tensor *src,
                        dp_tensor **out)
 {

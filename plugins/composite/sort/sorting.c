@@ -7,7 +7,8 @@
 
 /* -- overloads of two results -- */
 
-/* `target` has out= in addition, for values like self and their places: given new tensors. */
+/* Call `target`, the out= overload, with new tensors for the values, which have self's dtype, and
+ * for the indices. */
 static int by_values(dp_call *call, const char *target)
 {
     enum { ARGS_MAX = 8 };

@@ -4,7 +4,8 @@
  * Operators: affine_grid_generator, affine_grid_generator_backward. */
 #include "core/composite.h"
 
-/* n numbers from -1 to 1, or the middles of n equal parts.  Source: linspace_from_neg_one */
+/* Set *out, owned, to `n` numbers from -1 to 1, or to the middles of n equal parts of this range.
+ * Source: linspace_from_neg_one. */
 static int steps_of(dp_ctx *ctx, dp_tensor *like, int64_t n, bool align, temps *t)
 {
     DP_VIEW(x, like);
@@ -24,7 +25,7 @@ static int steps_of(dp_ctx *ctx, dp_tensor *like, int64_t n, bool align, temps *
                   : dp_invoke(ctx, "aten::div.Scalar", "Ts>T", range, dp_int(n), temps_next(t));
 }
 
-/* Coordinate i of base gets its steps. */
+/* Set coordinate `i` of base. */
 static int set_coordinate(dp_ctx *ctx, dp_tensor *base, int64_t i, int64_t n, bool align)
 {
     temps t = {.n = 0};
@@ -43,7 +44,8 @@ static int set_coordinate(dp_ctx *ctx, dp_tensor *base, int64_t i, int64_t n, bo
     return rc;
 }
 
-/* [N, points, dims + 1]: coordinates, width first, and ones.  Source: make_base_grid_4D, _5D */
+/* Make the base grid [N, points, dims + 1]: coordinates, width first, and ones.  Source:
+ * make_base_grid_4D, make_base_grid_5D. */
 static int base_grid(dp_ctx *ctx, dp_tensor *like, const int64_t *size, int64_t dims, bool align,
                      dp_tensor **out)
 {
@@ -66,7 +68,7 @@ static int base_grid(dp_ctx *ctx, dp_tensor *like, const int64_t *size, int64_t 
         rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", ones, dp_int(1));
     flat[1] = 1;
     for (int64_t d = 0; d < dims; d++)
-        flat[1] *= size[d + 2]; /* fits: the tensor was made */
+        flat[1] *= size[d + 2]; /* cannot overflow, because the tensor exists */
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::view", "Tli>T", base, flat, (size_t)3, out);
     dp_tensor_unref(base);

@@ -25,7 +25,7 @@ static int check_float(dp_ctx *ctx, dp_tensor *input)
                    dp_dtype_name(x.dtype));
 }
 
-/* aten::_grid_sampler_2d_cpu_fallback: the same as grid_sampler_2d, of float32 alone */
+/* aten::_grid_sampler_2d_cpu_fallback, which is grid_sampler_2d for float32 only */
 static int fallback(dp_ctx *ctx, dp_tensor *input, dp_tensor *grid, int64_t mode, int64_t padding,
                     bool align, dp_tensor **out)
 {
@@ -35,7 +35,7 @@ static int fallback(dp_ctx *ctx, dp_tensor *input, dp_tensor *grid, int64_t mode
                               (int)align, out);
 }
 
-/* aten::_grid_sampler_2d_cpu_fallback_backward: both gradients */
+/* aten::_grid_sampler_2d_cpu_fallback_backward, which returns both gradients */
 static int fallback_backward(dp_ctx *ctx, dp_tensor *grad, dp_tensor *input, dp_tensor *grid,
                              int64_t mode, int64_t padding, bool align, dp_tensor **grad_input,
                              dp_tensor **grad_grid)

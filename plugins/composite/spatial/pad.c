@@ -7,9 +7,9 @@
 enum { REFLECT, REPLICATE, CIRCULAR, CONSTANT, MODES }; /* at::padding_mode */
 static const char *const modes[MODES] = {"reflect", "replicate", "circular", "constant"};
 
-/* -- around the ends -- */
+/* -- circular padding -- */
 
-/* dst[to, to + n) = src[from, from + n) along dim */
+/* Set dst[to, to + n) = src[from, from + n) along dim. */
 static int copy_part(dp_ctx *ctx, dp_tensor *dst, int64_t to, dp_tensor *src, int64_t from,
                      int64_t dim, int64_t n)
 {
@@ -31,8 +31,8 @@ static int64_t positive(int64_t v)
     return v > 0 ? v : 0;
 }
 
-/* sizes [x->ndim]: of the result.  pad: before and after the last dimension, then the one in front
- * of it. */
+/* Set sizes [x->ndim] of the result.  `pad` has the padding before and after the last dimension,
+ * then of the dimension before it, and so on. */
 static int size_circular(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_t n,
                          int64_t *sizes)
 {
@@ -53,7 +53,7 @@ static int size_circular(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size
     return 0;
 }
 
-/* The part of self that stays, in the middle of out. */
+/* Copy the part of self that is not cut off to the middle of `out`. */
 static int copy_middle(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, dp_tensor *out)
 {
     dp_tensor *a = dp_tensor_ref(out), *b = dp_tensor_ref(self), *next;
@@ -108,7 +108,7 @@ static int pad_circular(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, size_t
     return release_on_error(rc, out);
 }
 
-/* -- by mode -- */
+/* -- padding by mode -- */
 
 /* aten::_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor */
 static int pad_enum(dp_ctx *ctx, dp_tensor *self, const int64_t *pad, size_t n, int64_t mode,
@@ -154,7 +154,7 @@ static int pad(dp_ctx *ctx, dp_tensor *self, const int64_t *list, size_t n, dp_s
 
 /* -- sequences -- */
 
-/* Sequence i, which has x's elements, into the rows of `padded` that are its own. */
+/* Copy sequence `i`, with the elements of x, to its rows of `padded`. */
 static int place_sequence(dp_ctx *ctx, dp_tensor *padded, dp_tensor *sequence, size_t i, bool first)
 {
     chain c = {.ctx = ctx};
@@ -198,7 +198,7 @@ static int pad_sequence(dp_ctx *ctx, dp_tensor *const *sequences, size_t n, bool
     return release_on_error(rc, out);
 }
 
-/* dst[to, of sizes] = src[from, of sizes] */
+/* Set dst[to, of sizes] = src[from, of sizes]. */
 static int copy_window(dp_ctx *ctx, dp_tensor *dst, const int64_t *to, dp_tensor *src,
                        const int64_t *from, const int64_t *sizes)
 {
@@ -216,14 +216,14 @@ static int copy_window(dp_ctx *ctx, dp_tensor *dst, const int64_t *to, dp_tensor
 
 /* -- padding -- */
 
-/* effects of a padding, per dimension */
+/* effects of a padding on each dimension */
 typedef struct padding {
     int64_t sizes[DP_DIM_MAX]; /* size of the result */
     /* first index of the copied part, in self and in the result */
     int64_t from[DP_DIM_MAX], to[DP_DIM_MAX];
     int64_t kept[DP_DIM_MAX]; /* size of the copied part */
-    bool grows;               /* some side is padded */
-    bool ends;                /* some dimension that is cut has no elements left */
+    bool grows;               /* at least one side is padded */
+    bool ends;                /* a dimension that is cut has no elements left */
 } padding;
 
 static int pad_dim(dp_ctx *ctx, padding *p, int d, int64_t size, int64_t before, int64_t after)
@@ -250,7 +250,8 @@ static int pad_dim(dp_ctx *ctx, padding *p, int d, int64_t size, int64_t before,
     return 0;
 }
 
-/* pad [n]: before and after the last dimension, then the one in front of it, and so on. */
+/* Set *p from pad [n], which has the padding before and after the last dimension, then of the
+ * dimension before it, and so on. */
 static int plan_padding(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_t n, padding *p)
 {
     int rc = 0;
@@ -277,7 +278,7 @@ static int plan_padding(dp_ctx *ctx, const dp_view *x, const int64_t *pad, size_
     return rc;
 }
 
-/* A part of self in a new tensor. */
+/* Set *out, owned, to a copy of a part of self. */
 static int clone_window(dp_ctx *ctx, dp_tensor *self, const padding *p, dp_tensor **out)
 {
     dp_tensor *part;

@@ -7,8 +7,8 @@
 #include <dispatchd/check.h>
 #include <string.h>
 
-/* checkDimRange: [C, L] or [N, C, L]; *out: with a dimension of size 1 in front of the last.
- * Owned. */
+/* Set *out, owned, to self, [C, L] or [N, C, L], with a dimension of size 1 before the last one.
+ * Source: checkDimRange. */
 static int widen(dp_ctx *ctx, const char *name, dp_tensor *self, dp_tensor **out)
 {
     int rc = dp_check_dim_range(ctx, name, &(dp_checked){self, "self", 1}, 2, 3);
@@ -16,7 +16,7 @@ static int widen(dp_ctx *ctx, const char *name, dp_tensor *self, dp_tensor **out
     return rc < 0 ? rc : dp_invoke(ctx, "aten::unsqueeze", "Ti>T", self, (int64_t)-2, out);
 }
 
-/* check1d; pair [2] gets first and the one number of the list. */
+/* Set pair [2] to `first` and the only number of the list.  Source: check1d. */
 static int one(dp_ctx *ctx, const char *name, const char *what, const int64_t *list, size_t n,
                int64_t first, int64_t pair[2])
 {
@@ -28,7 +28,7 @@ static int one(dp_ctx *ctx, const char *name, const char *what, const int64_t *l
     return 0;
 }
 
-/* Takes *t, and puts what it is without the dimension of widen() in its place, if rc is 0. */
+/* If `rc` is 0, remove the dimension of widen() from *t. */
 static int narrow(dp_ctx *ctx, int rc, dp_tensor **t)
 {
     dp_tensor *wide = *t;
@@ -41,7 +41,7 @@ static int narrow(dp_ctx *ctx, int rc, dp_tensor **t)
     return rc;
 }
 
-/* Two results at once. */
+/* Remove the dimension of widen() from both results. */
 static int narrow_both(dp_ctx *ctx, int rc, dp_tensor **a, dp_tensor **b)
 {
     int first = narrow(ctx, rc, a), second = narrow(ctx, first, b);
@@ -53,7 +53,7 @@ static int narrow_both(dp_ctx *ctx, int rc, dp_tensor **a, dp_tensor **b)
 
 /* -- windows -- */
 
-/* A window over one dimension as one over two. */
+/* a window over one dimension, as a window over two dimensions */
 typedef struct window {
     int64_t kernel[2], stride[2], padding[2];
 } window;
@@ -97,7 +97,7 @@ static int max1_with_indices(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel
     return narrow_both(ctx, rc, out, indices);
 }
 
-/* The first result of another operator. */
+/* Define an operator that returns the first result of another operator. */
 #define MAX_POOL(fn, name)                                                                         \
     static int fn(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,            \
                   const int64_t *stride, size_t n_stride, const int64_t *padding,                  \
@@ -115,7 +115,8 @@ MAX_POOL(first_of_max1, "max_pool1d")
 MAX_POOL(max2, "max_pool2d")
 MAX_POOL(max3, "max_pool3d")
 
-/* How many windows fit on a line; -1: they are no windows, and whoever computes them says so. */
+/* Return the number of windows on a line; -1: the arguments are invalid, and the operator that is
+ * called reports that. */
 static int64_t count_places(int64_t size, int64_t kernel, int64_t stride, int64_t padding,
                             int64_t dilation, bool ceil_mode)
 {
@@ -128,13 +129,13 @@ static int64_t count_places(int64_t size, int64_t kernel, int64_t stride, int64_
     return (int64_t)(room / stride) + 1;
 }
 
-/* aten::max_pool1d, as at::native::max_pool1d_impl: unlike the one with indices it can have no
- * places, has them in order whatever the input's order, and its steps are not limited. */
+/* aten::max_pool1d, as at::native::max_pool1d_impl computes it: unlike max_pool1d_with_indices it
+ * may have no windows, its result is contiguous, and its strides have no limit. */
 static int max1(dp_ctx *ctx, dp_tensor *self, const int64_t *kernel, size_t n_kernel,
                 const int64_t *stride, size_t n_stride, const int64_t *padding, size_t n_padding,
                 const int64_t *dilation, size_t n_dilation, bool ceil_mode, dp_tensor **out)
 {
-    enum { FAR = INT32_MAX }; /* no second window begins there */
+    enum { FAR = INT32_MAX }; /* a stride at which no second window begins */
     static const dp_dtype types[] = {DP_FLOAT32, DP_FLOAT64, DP_BFLOAT16};
     static const int64_t one_step = 1, far_step = FAR;
     dp_tensor *packed;
@@ -224,7 +225,7 @@ static int adaptive_max1(dp_ctx *ctx, dp_tensor *self, const int64_t *size, size
     return narrow_both(ctx, rc, out, indices);
 }
 
-/* The mean of each plane; channels stay innermost in two dimensions. */
+/* Compute the mean of each plane; in two dimensions, a channels_last format is preserved. */
 static int mean(dp_ctx *ctx, dp_tensor *self, int dims, dp_tensor **out)
 {
     static const int64_t last[] = {-1, -2, -3};

@@ -16,7 +16,7 @@ enum { SPACE_MAX = 3, ARGS_MAX = 3 + 1 + SPACE_MAX };
 typedef struct us_vec {
     const char *target;
     uint32_t dims;
-    bool aligned, backward; /* align_corners is an argument; input_size is */
+    bool aligned, backward; /* align_corners is an argument; input_size is an argument */
 } us_vec;
 
 static int fail_size(dp_ctx *ctx, const us_vec *v, const char *what, uint32_t n)
@@ -25,7 +25,8 @@ static int fail_size(dp_ctx *ctx, const us_vec *v, const char *what, uint32_t n)
                    v->dims, n);
 }
 
-/* size [dims]: what is asked for, or in, whose first two are no space, by the factors. */
+/* Set size [dims] to output_size, or to the spatial sizes of `in` times the factors; the first two
+ * sizes of `in` are batch and channels. */
 static int find_size(dp_ctx *ctx, const us_vec *v, const int64_t *in, uint32_t n_in,
                      const dp_value *output, const dp_value *factors, int64_t *size)
 {
@@ -49,8 +50,8 @@ static int find_size(dp_ctx *ctx, const us_vec *v, const int64_t *in, uint32_t n
     return 0;
 }
 
-/* input, output_size, [align_corners], scale_factors; backward: grad_output, output_size,
- * input_size, ... */
+/* arguments: input, output_size, [align_corners], scale_factors; backward: grad_output,
+ * output_size, input_size, ... */
 static int resample(dp_call *call, const us_vec *v)
 {
     uint32_t at = v->backward ? 3 : 2, n = 0;
