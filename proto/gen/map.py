@@ -19,8 +19,8 @@ SOURCE = re.compile(r"\.(c|h|cc|py)$")
 
 PAGE = """# Every source file
 
-For whoever looks for the place of something, or for the place of something new: each line is the first
-sentence of a file's head. `make map` writes this page; [ARCHITECTURE.md](../ARCHITECTURE.md) says what the
+For people who look for a file, or for the right place for a new one: each line has the first sentence of a
+file's head. `make map` writes this page; [ARCHITECTURE.md](../ARCHITECTURE.md) says what the
 rooms are for and who may use whom.
 """
 

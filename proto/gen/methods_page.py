@@ -15,7 +15,7 @@ from proto_schemas import read
 
 PAGE = """# Every method
 
-For whoever writes a client: what each method takes and answers, for looking up while you write.
+For people who write a client: the parameters and the result of each method.
 [protocol.md](protocol.md) teaches how to talk to the daemon. `make map` writes this page from proto/methods
 and proto/types: the daemon checks requests with the same data and serves it as `rpc.discover`.
 

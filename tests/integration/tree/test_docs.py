@@ -136,7 +136,7 @@ def test_each_page_says_for_whom_it_is():
     for page in pages:
         with open(page, encoding="utf-8") as f:
             paragraph = f.read().split("\n\n")[1]
-        if not re.match(r"(This page is for|For) who", paragraph):
+        if not re.match(r"(This page is for|For) (people|authors) ", paragraph):
             unsaid.append(os.path.basename(page))
     equal(unsaid, [], "pages that do not begin with who they are for")
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
