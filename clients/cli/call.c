@@ -52,8 +52,8 @@ static int add_overload(cli *c, const char *op, cJSON *overloads)
     return CLI_OK;
 }
 
-/* Is `op` equal to `name`, or an overload of it?  For "aten::add", "aten::add.Tensor" is one and
- * "aten::addmm" is not. */
+/* Test whether `op` is `name` or an overload of it.  "aten::add.Tensor" is an overload of
+ * "aten::add", and "aten::addmm" is not. */
 static bool is_overload_of(const char *op, const char *name)
 {
     size_t n = strlen(name);

@@ -96,7 +96,7 @@ char *cell_mark(const cJSON *row, const char *member);     /* "yes" for true, el
 /* Format like printf() into owned text. */
 char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_table(const cJSON *rows, const column *columns, size_t n);
-/* Does the table fit on lines of the terminal? */
+/* Test whether the table fits on the terminal's lines. */
 bool table_fits(const cJSON *rows, const column *columns, size_t n);
 /* Print `header`, then from column `indent` on an array of strings, wrapped to the terminal's
  * width. */

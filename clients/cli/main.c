@@ -69,7 +69,7 @@ static int verb_matches(const verb *v, char **words, int n_words)
     return n > 0 && (size_t)n < sizeof(name) && strcmp(v->name, name) == 0 ? 2 : 0;
 }
 
-/* Is `word` the first word?  Then remove it. */
+/* Test whether the first word is `word`, and remove it if so. */
 static bool take_word(cli *c, const char *word)
 {
     bool is = c->n_words > 0 && strcmp(c->words[0], word) == 0;
