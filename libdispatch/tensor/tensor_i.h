@@ -142,8 +142,8 @@ struct dp_tensor {
     _Atomic(dpi_geometry *) geometry; /* read it with dpi_geometry_of() */
     dpi_version *version;
     _Atomic(void *) attached; /* written by dispatch/call/attach.c; NULL: nothing attached */
-    dp_tensor *root;  /* base of a view, with a reference; it is no view itself.  NULL: no view */
-    uint8_t creation; /* DP_CREATED_*, for views */
+    dp_tensor *root;   /* base of a view, with a reference; it is no view itself.  NULL: no view */
+    uint8_t creation;  /* DP_CREATED_*, for views */
     bool grad_by_root; /* of a view: `keys` has the skip bit only because `root` may get it */
     /* For views: low bits of the version at which `history` was recorded.  An in-place operation on
      * the base, or on another view of the base, increases the version, and then `history` is out of
