@@ -256,7 +256,8 @@ static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret,
         edge = (dpi_edge){view, 0, false};
     }
     if (rc == 0)
-        rc = unpack(ctx, n, input, &n->slots[input].tensor, create ? &edge : NULL, create, t);
+        rc = unpack(ctx, n, input, &n->slots[n->formula->inputs[input].slot].tensor,
+                    create ? &edge : NULL, create, t);
     dpi_node_unref(view);
     return rc;
 }

@@ -9,7 +9,7 @@
 #include "engine.h"
 #include <stdlib.h>
 
-enum { FIRST_TASKS = 64, FIRST_SLOTS = 256 };
+enum { FEW_TASKS = 16, FEW_SLOTS = 64 }; /* of small graphs, which need no memory */
 
 /* A node or a leaf that a gradient has reached or, with inputs, may reach. */
 typedef struct task {
@@ -39,6 +39,11 @@ typedef struct engine {
     dpi_retained retained;             /* gradients of computed tensors that keep theirs */
     bool create;
     bool add; /* add to gradients of tensors: of all leaves, or of the inputs */
+    /* Memory of `index`, `tasks`, `grads` and `heap` of a small graph; only the first is zeroed. */
+    uint32_t few_slots[FEW_SLOTS];
+    task few_tasks[FEW_TASKS];
+    dp_tensor *few_grads[FEW_TASKS];
+    uint32_t few_heap[FEW_TASKS];
 } engine;
 
 /* -- tasks -- */
@@ -48,18 +53,26 @@ static int no_memory(engine *g)
     return dpi_no_memory(&g->ctx->error, "backward");
 }
 
-static bool grow(void *array, uint32_t *cap, uint32_t need, size_t item)
+/* Make *array, of `*cap` items, large enough for `need`; `few` is the engine's own memory for it. */
+static bool grow(void *array, const void *few, uint32_t *cap, uint32_t need, size_t item)
 {
-    uint32_t to = *cap != 0 ? *cap : FIRST_TASKS;
+    void **at = array, *p;
+    uint32_t to = *cap;
 
     if (need <= *cap)
         return true;
     while (to < need)
         to *= 2;
-    void *p = dp_realloc(*(void **)array, dp_size_times(to, item));
+    if (*at == few) {
+        p = dp_malloc_n(to, item);
+        if (p != NULL)
+            dp_copy_n(p, few, *cap, item);
+    } else {
+        p = dp_realloc(*at, dp_size_times(to, item));
+    }
     if (p == NULL)
         return false;
-    *(void **)array = p;
+    *at = p;
     *cap = to;
     return true;
 }
@@ -80,12 +93,13 @@ static uint32_t *slot_of(engine *g, const void *p)
 
 static int index_grow(engine *g)
 {
-    uint32_t slots = g->index == NULL ? FIRST_SLOTS : (g->mask + 1) << 1;
+    uint32_t slots = (g->mask + 1) << 1;
     uint32_t *index = dp_calloc(slots, sizeof(*index));
 
     if (index == NULL)
         return no_memory(g);
-    dp_free(g->index);
+    if (g->index != g->few_slots)
+        dp_free(g->index);
     g->index = index;
     g->mask = slots - 1;
     for (uint32_t i = 0; i < g->n_tasks; i++)
@@ -101,8 +115,8 @@ static int task_new(engine *g, uint32_t n, uint32_t *out)
         g->spare = g->tasks[*out].spare;
         return 0;
     }
-    if (!grow(&g->tasks, &g->cap_tasks, g->n_tasks + 1, sizeof(*g->tasks)) ||
-        !grow(&g->grads, &g->cap_grads, g->n_grads + n, sizeof(dp_tensor *)))
+    if (!grow(&g->tasks, g->few_tasks, &g->cap_tasks, g->n_tasks + 1, sizeof(*g->tasks)) ||
+        !grow(&g->grads, g->few_grads, &g->cap_grads, g->n_grads + n, sizeof(dp_tensor *)))
         return no_memory(g);
     dp_zero_n(g->grads + g->n_grads, n, sizeof(dp_tensor *));
     *out = g->n_tasks++;
@@ -114,7 +128,7 @@ static int task_new(engine *g, uint32_t n, uint32_t *out)
 /* Find the task of the node or leaf that `e` leads to, or add one: *out. */
 static int task_at(engine *g, dpi_edge e, uint32_t *out)
 {
-    int rc = g->index == NULL || 2 * g->n_tasks >= g->mask ? index_grow(g) : 0;
+    int rc = 2 * g->n_tasks >= g->mask ? index_grow(g) : 0;
     uint32_t n = e.leaf ? 1 : ((const dpi_node *)e.to)->n_rets;
 
     if (rc < 0)
@@ -176,7 +190,7 @@ static int heap_push(engine *g, uint32_t t)
 {
     uint32_t i = g->n_heap;
 
-    if (!grow(&g->heap, &g->cap_heap, i + 1, sizeof(*g->heap)))
+    if (!grow(&g->heap, g->few_heap, &g->cap_heap, i + 1, sizeof(*g->heap)))
         return no_memory(g);
     g->n_heap++;
     for (; i > 0 && runs_before(g, t, g->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -447,10 +461,14 @@ static void fini(engine *g)
     for (size_t i = 0; g->captured != NULL && i < g->o->n_inputs; i++)
         dp_tensor_unref(g->captured[i]);
     dpi_retained_fini(&g->retained);
-    dp_free(g->grads);
-    dp_free(g->tasks);
-    dp_free(g->index);
-    dp_free(g->heap);
+    if (g->grads != g->few_grads)
+        dp_free(g->grads);
+    if (g->tasks != g->few_tasks)
+        dp_free(g->tasks);
+    if (g->index != g->few_slots)
+        dp_free(g->index);
+    if (g->heap != g->few_heap)
+        dp_free(g->heap);
     dp_free(g->input_tasks);
     dp_free(g->input_nrs);
     dp_free(g->captured);
@@ -460,11 +478,13 @@ static int run(engine *g)
 {
     size_t n = g->o->n_inputs;
 
-    g->input_tasks = dp_calloc(n + 1, sizeof(uint32_t));
-    g->input_nrs = dp_calloc(n + 1, sizeof(uint32_t));
-    g->captured = dp_calloc(n + 1, sizeof(dp_tensor *));
-    if (g->input_tasks == NULL || g->input_nrs == NULL || g->captured == NULL)
-        return no_memory(g);
+    if (n > 0) {
+        g->input_tasks = dp_calloc(n, sizeof(uint32_t));
+        g->input_nrs = dp_calloc(n, sizeof(uint32_t));
+        g->captured = dp_calloc(n, sizeof(dp_tensor *));
+        if (g->input_tasks == NULL || g->input_nrs == NULL || g->captured == NULL)
+            return no_memory(g);
+    }
     int rc = add_roots(g);
     if (rc == 0)
         rc = run_all(g);
@@ -483,10 +503,18 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, o))
         return DP_EVALUE;
-    engine g = {.ctx = ctx,
-                .o = o,
-                .create = (o->flags & DP_BACKWARD_CREATE) != 0,
-                .add = o->n_inputs == 0 || (o->flags & DP_BACKWARD_ADD) != 0};
+    engine g;
+    memset(&g, 0, offsetof(engine, few_tasks));
+    g.ctx = ctx;
+    g.o = o;
+    g.create = (o->flags & DP_BACKWARD_CREATE) != 0;
+    g.add = o->n_inputs == 0 || (o->flags & DP_BACKWARD_ADD) != 0;
+    g.index = g.few_slots;
+    g.mask = FEW_SLOTS - 1;
+    g.tasks = g.few_tasks;
+    g.grads = g.few_grads;
+    g.heap = g.few_heap;
+    g.cap_tasks = g.cap_grads = g.cap_heap = FEW_TASKS;
     dp_mode mode = *dp_ctx_mode(ctx);
     bool begun;
     int depth, rc;

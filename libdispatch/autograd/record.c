@@ -324,7 +324,7 @@ static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr
     if (*t == NULL || !dpi_differentiable((*t)->dtype))
         return 0;
     if (alias >= 0 && node->formula != NULL && node->formula->reshapes)
-        return dpi_history_set(ctx, *t, node, nr); /* a base keeps what it has */
+        return dpi_history_set(ctx, *t, dpi_node_ref(node), nr); /* a base keeps what it has */
     if (alias >= 0)
         return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
     int rc = own_return(ctx, r->call, t);

@@ -265,6 +265,9 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
     p->bytes = bytes;
     p->depth++;
     p->frame += p->n_values;
+    p->is_plain = p->n_subs == 0 && p->n_binds == 0;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        p->is_plain &= p->steps[i].mode == 0;
     p->backends = dp_backends_pin(backends_used(p));
     b->p.n_constants = b->p.n_types = b->p.n_ops = b->p.n_subs = 0; /* p owns them now */
     *out = p;

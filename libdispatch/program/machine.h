@@ -3,6 +3,7 @@
 #ifndef DPI_MACHINE_H
 #define DPI_MACHINE_H
 
+#include "dispatch/call/ctx.h"
 #include "program_i.h"
 
 #pragma GCC visibility push(hidden)
@@ -22,6 +23,28 @@ static inline const dp_value *dpi_machine_value(const dpi_machine *m, const dp_p
     return DPI_REF_KIND(r) == DPI_REF_VALUE ? &m->values[base + r]
                                             : &p->constants[DPI_REF_INDEX(r)];
 }
+
+/* Release the context's owned tensors after the first `n`: those that dpi_fit() or dp_bind() made
+ * for arguments, mostly from numbers. */
+static inline void dpi_release_owned(dp_ctx *ctx, uint32_t n)
+{
+    while (DPI_UNLIKELY(ctx->n_owned > n))
+        dp_tensor_unref(ctx->owned[--ctx->n_owned]);
+}
+
+/* Put the numbers of step `s` of `p` before the message of the context's error; returns its code. */
+int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s);
+/* Check that each operator of p and of its inner programs still has the schema that the steps were
+ * checked against. */
+int dpi_check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run);
+/* Convert the inputs to the types that `p` declares for them.  A formula gets only the inputs that
+ * wanted outputs need. */
+int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs);
+/* Check that the devices of the tensors in `values` still exist.  The values may be older than an
+ * unload or reload of their backend, and binding, which checks this too, did not see them. */
+int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n);
+/* Run `p` without charging its values to the account. */
+int dpi_run_uncharged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula);
 
 /* Run step `s` of program `p`, whose values begin at `base`, and store what it returns (steps.c).
  * Each returns 0, or the code of the context's error. */

@@ -110,6 +110,7 @@ struct dp_program {
     uint32_t n_inputs, n_values, n_constants, n_steps, n_links, n_types, n_ops, n_binds, n_subs,
         n_outputs, n_origins, n_modes;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
+    bool is_plain;         /* no step binds late, runs a program or has a mode */
     uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
     uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
     uint64_t expanded;     /* steps of a run, those of subs counted each time they run */

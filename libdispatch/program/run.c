@@ -40,8 +40,7 @@ static inline void publish_step(dp_run *run, int64_t origin)
     __atomic_store_n(&run->step, origin, __ATOMIC_RELAXED);
 }
 
-/* Put the numbers of step `s` before the error's message. */
-static int fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s)
+int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s)
 {
     uint32_t n;
     const uint32_t *origins = dpi_step_origins(p, s, &n);
@@ -49,20 +48,18 @@ static int fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s)
     return dpi_step_fail(ctx, origins, n);
 }
 
-/* Do the same for p's first step with this kind and operand. */
+/* Put the numbers of p's first step with this kind and operand before the error's message. */
 static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t operand)
 {
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
         if (s->kind == kind && s->operand == operand) {
             publish_step(run, s->origin); /* an outer program then stores its own step */
-            return fail_at(ctx, p, s);
+            return dpi_fail_at(ctx, p, s);
         }
     return ctx->error.code;
 }
 
-/* Check that each operator of p and of its inner programs still has the schema that the steps were
- * checked against. */
-static int check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
+int dpi_check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
@@ -76,20 +73,12 @@ static int check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
         }
     }
     for (uint32_t i = 0; i < p->n_subs; i++)
-        if (check_ops(ctx, p->subs[i], run) < 0)
+        if (dpi_check_ops(ctx, p->subs[i], run) < 0)
             return fail_step(ctx, run, p, DP_STEP_SUB, i);
     return 0;
 }
 
 /* -- CALL -- */
-
-/* Release the context's owned tensors after the first `n`: those that dpi_fit() or dp_bind() made
- * for arguments, mostly from numbers. */
-static inline void release_owned(dp_ctx *ctx, uint32_t n)
-{
-    while (DPI_UNLIKELY(ctx->n_owned > n))
-        dp_tensor_unref(ctx->owned[--ctx->n_owned]);
-}
 
 /* List in m->run->unspecified the tensors that the failed kernel may have written in part.  Without
  * memory for the list it stays empty. */
@@ -132,11 +121,6 @@ static int run_call(dpi_machine *m, const dp_program *p, uint32_t base, const dp
 
     for (uint32_t i = 0; i < s->n_args; i++)
         args[i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
-    if (m->is_formula && use->keeps_real && args[0].tag == DP_TAG_TENSOR &&
-        !dp_dtype_is_complex(args[0].u.t->dtype)) {
-        m->values[base + s->ret] = dp_tensor_value(dp_tensor_ref(args[0].u.t));
-        return 0;
-    }
     int rc = s->late != 0 ? dpi_fit(m->ctx, use->schema, s->late, args) : 0;
     if (DPI_LIKELY(rc == 0)) {
         rc = dpi_call_for_all(m->ctx, use->op, args, s->n_args, &m->values[base + s->ret],
@@ -146,7 +130,7 @@ static int run_call(dpi_machine *m, const dp_program *p, uint32_t base, const dp
     }
     if (DPI_UNLIKELY(s->names_written) && rc == 0)
         mark_written(m, use->schema, base + s->ret);
-    release_owned(m->ctx, owned);
+    dpi_release_owned(m->ctx, owned);
     return rc;
 }
 
@@ -232,7 +216,7 @@ static int run_bind(dpi_machine *m, const dp_program *p, uint32_t base, const dp
     }
     if (rc == 0 && s->n_rets == 0)
         dp_values_release(rets, bound.n_rets);
-    release_owned(m->ctx, owned);
+    dpi_release_owned(m->ctx, owned);
     return rc;
 }
 
@@ -253,9 +237,7 @@ static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
                         text);
 }
 
-/* Convert the inputs to the types that the program declares for them.  A formula gets only the
- * inputs that wanted outputs need. */
-static int fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
+int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
 {
     dp_ctx *ctx = m->ctx;
 
@@ -342,9 +324,7 @@ static int take_outputs(dpi_machine *m, const dp_program *p, uint32_t base, dp_v
     return 0;
 }
 
-/* Check that the devices of the tensors in `values` still exist.  The values may be older than an
- * unload or reload of their backend, and binding, which checks this too, did not see them. */
-static int check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
+int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
 {
     int rc = 0;
 
@@ -369,11 +349,11 @@ static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_va
 
     dp_zero_n(returned, n_returned, sizeof(*returned));
     dp_zero_n(m->written + base, p->n_values, sizeof(bool));
-    int rc = fit_inputs(m, p, &m->values[base]);
+    int rc = dpi_fit_inputs(m, p, &m->values[base]);
     if (rc == 0)
-        rc = check_devices(m->ctx, &m->values[base], p->n_inputs);
+        rc = dpi_check_devices(m->ctx, &m->values[base], p->n_inputs);
     if (rc == 0)
-        rc = check_devices(m->ctx, p->constants, p->n_constants);
+        rc = dpi_check_devices(m->ctx, p->constants, p->n_constants);
     if (rc == 0)
         rc = run_steps(m, p, base);
     if (rc == 0)
@@ -390,7 +370,7 @@ static int run_sub(dpi_machine *m, const dp_program *p, uint32_t base, const dpi
         m->values[inner + i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
     int rc = run_program(m, p->subs[s->operand], inner, &m->values[base + s->ret],
                          &m->written[base + s->ret]);
-    release_owned(m->ctx, owned);
+    dpi_release_owned(m->ctx, owned);
     return rc;
 }
 
@@ -473,7 +453,7 @@ static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
             if (depth >= 0)
                 dp_guard_leave(m->ctx, depth);
             publish_step(m->run, s->origin); /* an outer program then stores its own step */
-            return fail_at(m->ctx, p, s);
+            return dpi_fail_at(m->ctx, p, s);
         }
         for (uint32_t k = 0; k < s->n_frees; k++)
             dp_values_release(&m->values[base + p->links[s->frees + k]], 1);
@@ -485,10 +465,10 @@ static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
     return 0;
 }
 
-static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula)
+int dpi_run_uncharged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula)
 {
     dpi_machine m = {.ctx = ctx, .run = run, .is_formula = is_formula};
-    int rc = check_ops(ctx, p, run);
+    int rc = dpi_check_ops(ctx, p, run);
 
     if (rc < 0)
         return rc;
@@ -516,20 +496,13 @@ static int run_charged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_fo
 static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (ctx->account == NULL)
-        return run_charged(ctx, p, run, false);
+        return dpi_run_uncharged(ctx, p, run, false);
     int rc = dp_account_charge(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, 0, &ctx->error);
     if (rc < 0)
         return rc;
-    rc = run_charged(ctx, p, run, false);
+    rc = dpi_run_uncharged(ctx, p, run, false);
     dp_account_refund(ctx->account, DP_HOLDER_INTERMEDIATES, p->frame, 0);
     return rc;
-}
-
-int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run)
-{
-    if (p->n_outputs > 0)
-        dp_zero_n(run->outputs, p->n_outputs, sizeof(*run->outputs));
-    return run_charged(ctx, p, run, true);
 }
 
 int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)

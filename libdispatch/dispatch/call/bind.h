@@ -31,6 +31,11 @@ int dpi_fit(dp_ctx *ctx, const dp_schema *schema, uint64_t late, dp_value *value
 int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
                      dp_value *rets, size_t n_rets);
 
+/* Call `op` as dpi_call_for_all() does, inside dp_ctx_begin() of the caller: without the statistics
+ * of an outermost call.  `op` is not NULL. */
+int dpi_call_within(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
+                    dp_value *rets, size_t n_rets);
+
 #pragma GCC visibility pop
 
 #endif

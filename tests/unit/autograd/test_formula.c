@@ -45,6 +45,8 @@ static dpi_formula *formula_of(const char *op)
     ck_assert_int_eq(dp_ctx_begin(ctx), 0);
     const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), dp_op_find(ctx, op));
     ck_assert_msg(dpi_formula_of(ctx, e, &f) == 0, "%s", said());
+    if (f != NULL)
+        dpi_formula_ref(f);
     dp_ctx_end(ctx);
     return f;
 }
@@ -204,7 +206,6 @@ static int attach_and_compile(void)
                         : dpi_formula_of(ctx, dpi_snapshot_entry(dpi_ctx_snapshot(ctx), op), &f);
         dp_ctx_end(ctx);
     }
-    dpi_formula_unref(f);
     bool hit = dp_fault_hit(); /* the rest is the test's own */
     if (hit)
         dp_fault_arm(0);
