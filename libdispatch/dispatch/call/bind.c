@@ -364,6 +364,50 @@ static int choose(const dpi_request *rq, const dpi_entry *const *list, size_t n,
     return DP_ETYPE;
 }
 
+/* Return the position of the argument whose list a call may give as numbers one by one, like sizes
+ * in permute(x, 1, 0): the last positional one of schema `s`, if it is a list of ints of any
+ * length.  DP_LIMIT_ARGUMENTS: it has none, or `rq` has other values there. */
+static uint32_t spread_from(const dpi_request *rq, const dp_schema *s)
+{
+    uint32_t n = positionals(s);
+    const dpi_type *type = n > 0 ? s->args[n - 1].type : NULL;
+
+    if (type == NULL || type->kind != DPI_TYPE_LIST || type->sized ||
+        dpi_list_tag(type->elem) != DP_TAG_INTS || rq->n_args < n)
+        return DP_LIMIT_ARGUMENTS;
+    for (size_t i = n - 1; i < rq->n_args; i++)
+        if (rq->args[i].tag != DP_TAG_INT)
+            return DP_LIMIT_ARGUMENTS;
+    return n - 1;
+}
+
+/* Try once more with the last numbers as one list, as PyTorch's parsers of arguments do. */
+static int choose_spread(dpi_request *rq, const dpi_entry *const *list, size_t n, dp_bound *out)
+{
+    dp_arena *arena = &rq->ctx->arena;
+    uint32_t from = DP_LIMIT_ARGUMENTS;
+
+    for (size_t i = 0; i < n && from == DP_LIMIT_ARGUMENTS && rq->kinds == NULL; i++)
+        from = spread_from(rq, list[i]->schema);
+    if (from == DP_LIMIT_ARGUMENTS)
+        return DP_ETYPE;
+    size_t n_items = rq->n_args - from;
+    dp_value *args = dp_arena_alloc_n(arena, (size_t)from + 1, sizeof(*args));
+    int64_t *items = dp_arena_alloc_n(arena, n_items, sizeof(*items));
+    if (args == NULL || items == NULL)
+        return dpi_no_memory(&rq->ctx->error, "arguments of a call");
+    for (uint32_t i = 0; i < from; i++)
+        args[i] = rq->args[i];
+    for (size_t i = 0; i < n_items; i++)
+        items[i] = rq->args[from + i].u.i;
+    args[from] = dp_ints(items, n_items);
+    dpi_request joined = *rq;
+    joined.args = args;
+    joined.n_args = (size_t)from + 1;
+    joined.single_overload = n == 1;
+    return choose(&joined, list, n, out);
+}
+
 static int choose_or_explain(dpi_request *rq, const char *name, const dpi_entry **list, size_t n,
                              dp_bound *out)
 {
@@ -378,6 +422,8 @@ static int choose_or_explain(dpi_request *rq, const char *name, const dpi_entry 
     rq->single_overload = n_matching == 1;
     int rc = choose(rq, matching, n_matching, out);
     rq->names_checked = false;
+    if (rc == DP_ETYPE)
+        rc = choose_spread(rq, list, n, out);
     if (rc != DP_ETYPE)
         return rc;
     if (n_matching > 1 && (rc = fail_name(rq, matching, n_matching)) != 0)

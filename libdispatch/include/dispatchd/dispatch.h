@@ -644,8 +644,9 @@ typedef struct dp_bound {
 /* Choose an overload of `name` ("aten::add" or "aten::add.Tensor") and convert `args` and `kwargs`
  * to its schema: positions, names, defaults, an int for float, a number for Tensor (a wrapped
  * number, owned by the context until dp_ctx_reset()), "float32" for ScalarType, lists.  Lists are
- * passed as DP_TAG_LIST.  DP_ENOTFOUND: the message gives similar operators.  DP_ETYPE: it gives
- * the arguments that do not fit, and the candidates. */
+ * passed as DP_TAG_LIST; the numbers of a last int[] may stand one by one: permute(x, 1, 0).
+ * DP_ENOTFOUND: the message gives similar operators.  DP_ETYPE: it gives the arguments that do not
+ * fit, and the candidates. */
 DP_API int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out);
 

@@ -202,6 +202,32 @@ START_TEST(bind_without_memory)
 }
 END_TEST
 
+START_TEST(numbers_one_by_one_for_a_last_list)
+{
+    const dp_value good[] = {dp_tensor_value(two), INT(1), INT(2)};
+
+    DEFINE("d", "view(Tensor x, int[] size) -> ()", "view.type(Tensor x, ScalarType type) -> ()",
+           "sized(Tensor x, int[2] k) -> ()", "more(Tensor x, int[] size, bool b=False) -> ()",
+           "named(SymInt[] size, *, bool b=False) -> ()");
+    EXPECT("t::view(two, int[][1, 2])", "t::view", dp_tensor_value(two), INT(1), INT(2));
+    EXPECT("t::view.type(two, 1)", "t::view", dp_tensor_value(two), INT(1));
+    EXPECT("t::named(int[][7], false)", "t::named", INT(7));
+    EXPECT("t::view(two, int[][4, 5])", "t::view", dp_tensor_value(two), LIST(INT(4), INT(5)));
+    EXPECT("t::named(int[][1, 2, 3], false)", "t::named", INT(1), INT(2), INT(3));
+    EXPECT("TypeError: t::view.type: takes 2 positional arguments, but 3 were given",
+           "t::view.type", dp_tensor_value(two), INT(1), INT(2));
+    EXPECT("TypeError: t::sized: takes 2 positional arguments, but 3 were given", "t::sized",
+           dp_tensor_value(two), INT(1), INT(2));
+    EXPECT("TypeError: t::more: argument 'size' (position 2) must be int[], not int", "t::more",
+           dp_tensor_value(two), INT(1));
+    EXPECT("TypeError: t::named: takes 1 positional argument, but 2 were given", "t::named", INT(1),
+           FLOAT(2));
+    EXPECT("TypeError: t::named: argument 'size' (position 1) must be SymInt[], not bool",
+           "t::named", BOOL(true));
+    starve_bind("t::view", good, 3, 0);
+}
+END_TEST
+
 UNIT_SUITE(bind)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
@@ -215,4 +241,5 @@ UNIT_SUITE(bind)
     tcase_add_test(tc, nothing_of_that_name);
     tcase_add_test(tc, what_is_written);
     tcase_add_test(tc, bind_without_memory);
+    tcase_add_test(tc, numbers_one_by_one_for_a_last_list);
 }
