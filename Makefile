@@ -242,6 +242,8 @@ errors: all ## print every distinct error text of wrong calls and requests, for 
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh tests/run.sh tests/operators/error_texts.py '$(T)'
 conformance: all ## compare operators with PyTorch (needs python3-torch)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/operators/run.py tests/operators/test_*.py' sh tests/run.sh
+check-grad: all ## compare gradients with PyTorch's and with finite differences (needs python3-torch)
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PART_SECONDS=3600 sh tests/run.sh tests/operators/check_grad.py '$(T)'
 
 memory: all ## 20 rounds of 1,000 clients: resident memory stays flat
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) DP_MEMORY_ROUNDS=20 DP_MEMORY_CLIENTS=1000 sh tests/run.sh tests/integration/daemon/test_memory.py
@@ -287,4 +289,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
+.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
