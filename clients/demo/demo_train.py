@@ -3,7 +3,7 @@
 import time
 
 from demo import check, connect, say, title
-from digits import FORWARD, Training, difference
+from digits import TRAIN, Training, difference
 
 LOSS_TOLERANCE = 1e-12    # largest difference allowed to PyTorch's losses
 WEIGHT_TOLERANCE = 1e-10  # and to its weights after the last step
@@ -38,8 +38,8 @@ def main():
     with connect() as d:
         train(d, as_program=False)
     print()
-    say(f"Once more, with the forward pass as one program of {len(FORWARD)} steps: its output, the loss, has "
-        "the graph for backward.")
+    say(f"Once more, with each step of training as one program of {len(TRAIN)} calls: forward, grad::gradients, "
+        "and the update, whose calls are not recorded.")
     with connect() as d:
         train(d, as_program=True)
 

@@ -83,6 +83,20 @@ FORWARD = [
 ]
 
 
+# a whole step of training: the forward pass, the gradients, and what torch.optim.SGD does in step().
+# Updates are not recorded.
+UPDATE = [
+    {**step(None, "_foreach_mul_.Scalar", [ref("momentum of " + k) for k in PARAMETERS], MOMENTUM), "as": []},
+    {**step(None, "_foreach_add_.List", [ref("momentum of " + k) for k in PARAMETERS], ref("grads")), "as": []},
+    {**step(None, "_foreach_add_.List", [ref(k) for k in PARAMETERS], [ref("momentum of " + k) for k in PARAMETERS],
+            alpha=-LEARNING_RATE), "as": []},
+]
+TRAIN = FORWARD + [
+    {"op": "grad::gradients", "args": [[ref("loss")], [ref(k) for k in PARAMETERS]], "as": ["grads"]},
+    *({**s, "grad_enabled": False} for s in UPDATE),
+]
+
+
 def run_each(d, steps, values):
     """Run each step as one op.call; return {name of a result: handle}.  `values`: arguments by name."""
     made = {}
@@ -101,7 +115,8 @@ def handle(tensor):
 class Training:
     """The training recorded in digits_training.safetensors, done again on connection `d`.
 
-    as_program: the forward pass is one program.run, not one op.call for each layer."""
+    as_program: a step is one program.run, not one op.call for each layer, one for the gradients and three for
+    the update."""
 
     def __init__(self, d, as_program):
         literals = read_safetensors("digits.safetensors")
@@ -120,9 +135,9 @@ class Training:
             d.op("aten::requires_grad_", p)
         self.program = None
         if as_program:
-            inputs = [{"name": k, "type": "Tensor"} for k in self.tensors] + [{"name": "k", "type": "int"}]
-            self.program = d.call("program.create", inputs=inputs, steps=FORWARD,
-                                  outputs=["loss"])["program"]
+            self.inputs = {**self.tensors, **{"momentum of " + k: m for k, m in zip(PARAMETERS, self.momenta)}}
+            inputs = [{"name": k, "type": "Tensor"} for k in self.inputs] + [{"name": "k", "type": "int"}]
+            self.program = d.call("program.create", inputs=inputs, steps=TRAIN, outputs=["loss"])["program"]
 
     def scaled(self, images):
         """Return the images as float64 from 0 to 1; the integers are released."""
@@ -133,10 +148,6 @@ class Training:
 
     def forward(self, k):
         """Return the loss of batch k, a tensor with a graph."""
-        if self.program:
-            loss, = self.d.call("program.run", program=self.program,
-                                inputs={**self.tensors, "k": k})["outputs"]
-            return handle(loss)
         made = run_each(self.d, FORWARD, {**self.tensors, "k": k})
         loss = made.pop("loss")
         self.d.release(*made.values())  # the graph has saved what backward needs
@@ -156,6 +167,10 @@ class Training:
 
     def step(self, k):
         """Train with batch k; return its loss before that."""
+        if self.program:
+            loss, = self.d.call("program.run", program=self.program, inputs={**self.inputs, "k": k},
+                                **{"return": "data"})["outputs"]
+            return loss["data"]
         loss = self.forward(k)
         self.d.call("grad.backward", tensors=[loss])
         self.update()

@@ -537,6 +537,21 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
     return rc;
 }
 
+int dp_gradients(dp_ctx *ctx, dp_tensor *const *tensors, dp_tensor *const *gradients, size_t n,
+                 dp_tensor *const *inputs, size_t n_inputs, uint32_t flags, dp_tensor **grads)
+{
+    const dp_backward_options o = {.size = sizeof(o),
+                                   .flags = flags,
+                                   .tensors = tensors,
+                                   .gradients = gradients,
+                                   .n = n,
+                                   .inputs = inputs,
+                                   .n_inputs = n_inputs,
+                                   .grads = grads};
+
+    return dp_backward(ctx, &o);
+}
+
 int dp_tensor_backward(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad, dp_tensor *const *inputs,
                        size_t n, uint32_t flags)
 {

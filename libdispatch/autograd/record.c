@@ -464,5 +464,6 @@ __attribute__((constructor)) static void fill(void)
     dpi_fill_dp_tensor_retains_grad(dp_tensor_retains_grad);
     dpi_fill_dp_tensor_output_nr(dp_tensor_output_nr);
     dpi_fill_dp_tensor_backward(dp_tensor_backward);
+    dpi_fill_dp_gradients(dp_gradients);
     dpi_fill_dp_tensor_detach(dp_tensor_detach);
 }

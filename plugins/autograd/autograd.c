@@ -1,8 +1,8 @@
 /* autograd.c -- plugin autograd: the layer that records what operators compute, for gradients
  * (torch/csrc/autograd).  The formulas are made of proto/ops/derivatives.yaml.
  *
- * Operators: _backward, detach, _fw_primal, is_leaf, _make_dual, output_nr, requires_grad_,
- * retain_grad, retains_grad, set_data, tensor, _unpack_dual. */
+ * Operators: _backward, detach, _fw_primal, gradients, is_leaf, _make_dual, output_nr,
+ * requires_grad_, retain_grad, retains_grad, set_data, tensor, _unpack_dual. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(autograd, "1.0")
@@ -73,6 +73,47 @@ static int backward(dp_call *call)
     return dp_tensor_backward(call->ctx, a[0].u.t, a[2].tag == DP_TAG_NONE ? NULL : a[2].u.t,
                               a[1].u.tensors, a[1].len, (uint32_t)retain | (uint32_t)create << 1);
 }
+
+/* grad::gradients(Tensor[] tensors, Tensor[] inputs, Tensor?[] gradients=[], *, bool? retain_graph=None,
+ *     bool create_graph=False) -> Tensor[]
+ * torch.autograd.grad as an operator, so that a program can have a whole step of training. */
+static int gradients(dp_call *call)
+{
+    const dp_value *a = call->args;
+    bool create = a[4].u.b, retain = a[3].tag == DP_TAG_NONE ? create : a[3].u.b;
+    uint32_t n = a[1].len;
+    dp_tensor **grads = dp_alloc(call->ctx, (n + 1) * sizeof(dp_tensor *));
+
+    if (grads == NULL)
+        return DP_ERESOURCE; /* dp_alloc() has set the error */
+    if (n == 0)
+        return dp_refuse(call->ctx, DP_ERUNTIME, "grad requires non-empty inputs.");
+    if (a[2].len != 0 && a[2].len != a[0].len)
+        return dp_refuse(call->ctx, DP_ERUNTIME,
+                         "got %u tensors and %u gradients: there must be a gradient for each "
+                         "tensor, or none",
+                         a[0].len, a[2].len);
+    int rc =
+        dp_gradients(call->ctx, a[0].u.tensors, a[2].len != 0 ? a[2].u.tensors : NULL, a[0].len,
+                     a[1].u.tensors, n, (uint32_t)retain | (uint32_t)create << 1, grads);
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        if (grads[i] == NULL)
+            rc = dp_refuse(call->ctx, DP_ERUNTIME,
+                           "One of the differentiated Tensors appears to not have been used in the "
+                           "graph: input %u",
+                           i);
+    if (rc == 0) {
+        call->rets[0] = dp_tensors(grads, n);
+        return 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        dp_tensor_unref(grads[i]);
+    return rc;
+}
+DP_LIBRARY_FRAGMENT(
+    grad, DP_DEF("gradients(Tensor[] tensors, Tensor[] inputs, Tensor?[] gradients=[], *, "
+                 "bool? retain_graph=None, bool create_graph=False) -> Tensor[]"))
+DP_LIBRARY_META(grad, CompositeImplicitAutograd, DP_IMPL("gradients", gradients))
 
 /* aten::set_data(Tensor(a!) self, Tensor new_data) -> ()
  * The history and the version stay.  Unlike PyTorch's, a tensor cannot get another dtype. */

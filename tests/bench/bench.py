@@ -124,6 +124,61 @@ def bench_grad():
     row("gradients: releasing 100,000 mul", ours["chain_free_ms"], "ms", peer.get("chain_free_ms"), 1)
 
 
+def torch_training(digits):
+    """A step of digits.Training in PyTorch's eager mode, from Python with one thread: a function of k."""
+    def tensor(literal):
+        return torch.frombuffer(bytearray(literal["attachment"]), dtype=getattr(torch, literal["dtype"])).reshape(literal["shape"])
+
+    F = torch.nn.functional
+    data, recorded = digits.read_safetensors("digits.safetensors"), digits.read_safetensors("digits_training.safetensors")
+    images, labels, batches = tensor(data["images"]).double() / 16, tensor(data["labels"]), tensor(recorded["batches"])
+    w = {k: tensor(recorded["init." + k]).clone() for k in digits.PARAMETERS + digits.BUFFERS}
+    parameters = [w[k].requires_grad_() for k in digits.PARAMETERS]
+    sgd = torch.optim.SGD(parameters, lr=digits.LEARNING_RATE, momentum=digits.MOMENTUM)
+
+    def step(k):
+        batch = batches[k]
+        x = F.conv2d(images.index_select(0, batch), w["conv1.weight"], w["conv1.bias"], padding=1)
+        x = F.batch_norm(x, w["bn1.running_mean"], w["bn1.running_var"], w["bn1.weight"], w["bn1.bias"], True)
+        x = F.relu(F.conv2d(F.relu(x), w["conv2.weight"], w["conv2.bias"], padding=1))
+        x = F.linear(F.max_pool2d(x, 2).flatten(1), w["fc1.weight"], w["fc1.bias"])
+        x = F.linear(F.relu(x), w["fc2.weight"], w["fc2.bias"])
+        loss = F.nll_loss(F.log_softmax(x, 1), labels.index_select(0, batch))
+        sgd.zero_grad()
+        loss.backward()
+        sgd.step()
+        return loss.item()
+
+    return step
+
+
+def bench_training(daemon, _):
+    """A step of training the digits network, over the socket; PyTorch's in its eager mode."""
+    sys.path.insert(0, os.path.join(ROOT, "clients", "demo"))
+    import digits
+
+    theirs = torch_training(digits) if torch else None
+    threads = torch and torch.get_num_threads()
+    if torch:
+        torch.set_num_threads(1)
+    ours, peers = {False: [], True: []}, []
+    with daemon.connect() as d:
+        training = {as_program: digits.Training(d, as_program) for as_program in ours}
+        for k in range(WARM + REPEAT):
+            for as_program, times in ours.items():
+                times.append(timed(lambda: training[as_program].step(k)))
+            if theirs:
+                peers.append(timed(lambda: theirs(k)))
+        for t in training.values():
+            t.close()
+    if torch:
+        torch.set_num_threads(threads)
+    peer = statistics.median(peers[WARM:]) * 1e3 if peers else None
+    row("training: a step of digits as one program", statistics.median(ours[True][WARM:]) * 1e3, "ms", peer,
+        ratio_goal=0.8)
+    row("training: the same as single calls", statistics.median(ours[False][WARM:]) * 1e3, "ms", peer)
+
+
 def bench_program_run(daemon, _):
     """The same over the socket, inline each time and made once: the round trip, for each step."""
     steps = [{"op": "aten::mul.Tensor", "args": [{"ref": "x%d" % i}, {"ref": "k"}], "as": ["x%d" % (i + 1)]}
@@ -402,7 +457,7 @@ def main():
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
-    for part in bench_program_run, bench_plugins, bench_fairness, bench_kernels:
+    for part in bench_program_run, bench_training, bench_plugins, bench_fairness, bench_kernels:
         part(daemon, other)
     blas = say_blas(daemon, other)
     for d in filter(None, (daemon, other)):
