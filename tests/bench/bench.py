@@ -152,8 +152,8 @@ def torch_training(digits):
     return step
 
 
-def bench_training(daemon, _):
-    """A step of training the digits network, over the socket; PyTorch's in its eager mode."""
+def bench_training():
+    """A step of training the digits network with one thread, over the socket; PyTorch's in its eager mode."""
     sys.path.insert(0, os.path.join(ROOT, "clients", "demo"))
     import digits
 
@@ -162,7 +162,7 @@ def bench_training(daemon, _):
     if torch:
         torch.set_num_threads(1)
     ours, peers = {False: [], True: []}, []
-    with daemon.connect() as d:
+    with TestDaemon("--threads", "1") as daemon, daemon.connect() as d:
         training = {as_program: digits.Training(d, as_program) for as_program in ours}
         for k in range(WARM + REPEAT):
             for as_program, times in ours.items():
@@ -453,11 +453,12 @@ def main():
     bench_dispatch()
     bench_program()
     bench_grad()
+    bench_training()
     bench_socket()
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
-    for part in bench_program_run, bench_training, bench_plugins, bench_fairness, bench_kernels:
+    for part in bench_program_run, bench_plugins, bench_fairness, bench_kernels:
         part(daemon, other)
     blas = say_blas(daemon, other)
     for d in filter(None, (daemon, other)):
