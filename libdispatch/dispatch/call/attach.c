@@ -212,8 +212,9 @@ static int entry_new(dp_ctx *ctx, const char *key, const dp_value *value, entry 
     return rc;
 }
 
-/* Add `e` to the entries of `t`, or put it in the list instead of *replaced, the entry with its
- * key.  The caller frees *replaced; NULL: there was none.  Call with `lock` held. */
+/* Add `e` to the entries of `t`.  If there is an entry with the same key, put `e` in its place and
+ * set *replaced to the old entry, which the caller frees.  DP_EVALUE: `t` might then refer to
+ * itself.  Call with `lock` held. */
 static int entry_insert(dp_ctx *ctx, dp_tensor *t, entry *e, entry **replaced)
 {
     level_scan l = {t, 0};

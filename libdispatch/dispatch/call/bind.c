@@ -307,8 +307,8 @@ static int fail_fit(const dpi_request *rq, const char *name, const dpi_entry **l
 
 /* Fail if a keyword argument is a string that is not the name of a dtype, although all `n`
  * overloads in `list` take a dtype for that argument.  Do the same for layouts, memory formats and
- * devices. 0: there is no such argument.  check_names() must have passed for all of `list`, and n >
- * 0. */
+ * devices.  Return 0 if there is no such argument.  check_names() must have passed for all of
+ * `list`, and `n` is at least 1. */
 static int fail_name(const dpi_request *rq, const dpi_entry *const *list, size_t n)
 {
     for (size_t k = 0; k < rq->n_kwargs; k++) {
@@ -381,7 +381,8 @@ static uint32_t spread_from(const dpi_request *rq, const dp_schema *s)
     return n - 1;
 }
 
-/* Try once more with the last numbers as one list, as PyTorch's parsers of arguments do. */
+/* Try once more with the last numbers as one list, as PyTorch's parser of Python arguments does.
+ * This is not done for calls in programs (rq->kinds).  DP_ETYPE: no overload fits. */
 static int choose_spread(dpi_request *rq, const dpi_entry *const *list, size_t n, dp_bound *out)
 {
     dp_arena *arena = &rq->ctx->arena;

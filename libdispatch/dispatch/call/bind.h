@@ -20,7 +20,8 @@ typedef struct dpi_kinds {
     dp_schema *schema;
     uint64_t late; /* bit i: argument i is a symbol; dpi_fit() converts its value later */
 } dpi_kinds;
-/* Like dp_bind(), with symbols among `args` and `kwargs`.  Other values are bound as usual. */
+/* Like dp_bind(), with symbols among `args` and `kwargs`.  Other values are bound as usual.  *kinds
+ * gets the result for the symbols. */
 int dpi_bind_kinds(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out, dpi_kinds *kinds);
 /* For each bit i in `late`: convert values[i] to the type of argument i, as dp_bind() does.

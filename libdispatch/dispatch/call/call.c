@@ -112,11 +112,11 @@ static DPI_COLD void clean_up_failed(dp_call *call, const running_call *r)
     call->ctx->refused = 0;
 }
 
-/* End a call in every case that finish_written(), finish_view() and the short path of
- * run_kernel() do not cover: after a failure, or if the kernel allocated arena memory.  Rewind
- * the arena to its position before the kernel.  Copy the memory that results point to, because
- * it may lie in the rewound part or in the kernel's code, which may be unmapped before results
- * are read. */
+/* End a call in every case that finish_written(), finish_view() and the short path of run_kernel()
+ * do not cover, for example after a failure, or if the kernel allocated arena memory.  Rewind the
+ * arena to its position before the kernel.  Copy the memory that results point to, because it may
+ * lie in the rewound part, or in the plugin's constants, which may be unmapped before results are
+ * read. */
 static __attribute__((noinline)) int finish(dp_call *call, const running_call *r, int rc)
 {
     dp_ctx *ctx = call->ctx;
@@ -154,7 +154,8 @@ static bool returned_nothing(const dp_call *call)
     return true;
 }
 
-/* Finish a call whose kernel succeeded, for an operator whose returns are all written arguments. */
+/* Finish a call whose kernel succeeded and left all returns None, for an operator whose returns are
+ * all written arguments, or that has no returns. */
 static int finish_written(dp_call *call, const running_call *r)
 {
     int rc = 0;
@@ -276,8 +277,8 @@ static inline void clear_returns(dp_value *rets, size_t n)
         rets[i] = (dp_value){0};
 }
 
-/* Return the index of the first of the n arguments that the schema does not allow, or n.  Set *keys
- * to the union of the arguments' key sets in the same loop. */
+/* Return the index of the first of the n arguments whose tag the schema does not allow, or n.  If
+ * it is n, *keys is the union of the arguments' key sets (marked_keys()), made in the same loop. */
 static inline __attribute__((always_inline)) size_t
 first_misfit(const dpi_entry *e, const dp_value *args, size_t n, dp_keyset *keys)
 {
@@ -438,6 +439,8 @@ static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const 
                : run_kernel(ctx, e, k, keys, args, rets, false);
 }
 
+/* Do the same as run_entered() for a typed call, whose `rets` have no elements for returns that are
+ * written arguments. */
 static __attribute__((noinline)) int run_packed(dp_ctx *ctx, const open_call *opened,
                                                 const dpi_entry *e, const dp_value *args,
                                                 size_t n_args, dp_value *rets)

@@ -29,7 +29,7 @@ typedef struct dpi_fit_try {
     bool loose;      /* second pass: a number fits Tensor, and a 0-dim tensor fits a number type */
     bool written;    /* the current argument is written, so a number does not fit Tensor */
     bool late;       /* the current argument is a symbol to be fitted again later */
-    bool maybe;      /* only the later value of some symbol shows whether it fits */
+    bool maybe;      /* for some argument that is a symbol, only its later value shows if it fits */
     int64_t element; /* index of the list item that did not fit; -1: none */
     char actual[96]; /* kind of the value that did not fit, for the message */
 } dpi_fit_try;

@@ -14,9 +14,9 @@
  * dp_ctx.cached_calls: the element of its own id, and that of the neighbouring id (id ^ 1). */
 enum { DPI_CACHED_CALLS = 8 }; /* number of elements of dp_ctx.cached_calls; must be even */
 typedef struct dpi_cached_call {
-    uint64_t snapshot; /* number of the snapshot; 0: empty element */
-    uint64_t op_and_code;
-    dp_keyset keys; /* key set of the call after the state was applied */
+    uint64_t snapshot;    /* number of the snapshot; 0: empty element */
+    uint64_t op_and_code; /* operator's id << 32 | dp_typed.code */
+    dp_keyset keys;       /* key set of the call after the state was applied */
     /* functionalities of `keys` after resolve(): without DPI_GRAD_BIT and those that fall
      * through */
     uint64_t unskipped;
@@ -26,7 +26,8 @@ typedef struct dpi_cached_call {
 } dpi_cached_call;
 _Static_assert(sizeof(dpi_cached_call) == 64, "one is found by a shift");
 
-/* The name of a request, for what outlives it. */
+/* The name of a request: the JSON-RPC id that the client gave it.  Objects that outlive the request
+ * hold a reference, such as the nodes that autograd records. */
 typedef struct dpi_origin {
     atomic_uint refs;
     char request[];
@@ -49,9 +50,9 @@ struct dp_ctx {
     uint32_t n_counts;
     atomic_uint_fast64_t *counts; /* calls per operator id; written by this context's thread only */
     dp_call_stats stats;
-    uint64_t top_began; /* if `timing`: time when the outermost call began, in nanoseconds */
-    uint64_t since;     /* time when the request began, in nanoseconds; 0: unknown */
-    int threads;
+    uint64_t top_began;   /* if `timing`: time when the outermost call began, in nanoseconds */
+    uint64_t since;       /* time when the request began, in nanoseconds; 0: unknown */
+    int threads;          /* threads for parallel loops, the caller included; 0: no limit */
     dp_flag *grad_flag;   /* 1: a tensor of the session may need a gradient; borrowed; or NULL */
     dpi_stop stop;        /* deadline and cancel flag, for dp_checkpoint() */
     atomic_uchar looping; /* 1: dp_parallel_for() runs; 2: its body called an operator */
@@ -72,14 +73,15 @@ struct dp_ctx {
     dp_streams *own_streams;
     uint32_t streams_id; /* dpi_streams_id(streams) */
     uint64_t session;    /* result of dp_session_id() */
-    /* the number or, borrowed, the text by which dpi_ctx_origin() names the request */
+    /* name of the request for dpi_ctx_origin(), if `has_request`: the text, borrowed, or, if that
+     * is NULL, the number */
     int64_t request;
     const char *request_text;
     bool has_request;
     dpi_origin *origin;      /* owned; made when it is first asked for */
     const int64_t *step_now; /* borrowed: step of the program that runs; NULL: none runs */
     dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
-    const dp_waits *waits;   /* told about waits for a generator; borrowed; NULL: none */
+    const dp_waits *waits;   /* called around waits for a generator; borrowed; NULL: none */
     void *waits_arg;
     char **warnings; /* texts for the answer to the request; owned */
     uint32_t n_warnings, cap_warnings;
@@ -121,9 +123,10 @@ static inline void dpi_ctx_touch(const dp_ctx *ctx)
         atomic_store_explicit(&ctx->thread->frames[n - 1].touched, 1, memory_order_relaxed);
 }
 
-/* Return the device, stream and account for a new tensor of the running call.  In fake mode the
- * tensor is a fake.  When a CPU kernel with DP_FLAG_META serves device meta, its new tensors are on
- * meta, even if the kernel names the CPU. */
+/* Return the device, stream and account for a new tensor of the running call.  In fake mode, and
+ * while key Fake is in the call's key set, the tensor is a fake of `device`.  Otherwise, when a CPU
+ * kernel with DP_FLAG_META serves device meta, its new tensors are on meta, even if the kernel
+ * names the CPU. */
 static inline dpi_target dpi_ctx_target(const dp_ctx *ctx, dp_device device)
 {
     if (DPI_LIKELY(!dpi_ctx_memoryless(ctx)))
@@ -179,7 +182,8 @@ int dpi_ctx_count_grow(dp_ctx *ctx, uint32_t op_id);
 int dpi_ctx_own(dp_ctx *ctx, dp_tensor *t);
 void dpi_warnings_clear(dp_ctx *ctx); /* in warn.c */
 
-/* Return the number of calls of one operator, or of all operators, until now. */
+/* Return the number of calls of one operator, or of all operators, by all contexts of `reg` until
+ * now.  A redispatch counts as a call. */
 uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id);
 uint64_t dpi_registry_calls(dp_registry *reg);
 

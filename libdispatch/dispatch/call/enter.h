@@ -26,9 +26,9 @@ typedef struct open_call {
 } open_call;
 enum {
     CALL_REDISPATCH = 1,
-    CALL_TOP = 2,            /* outermost call: leaving it unpins the snapshot */
+    CALL_TOP = 2,            /* outermost typed call; its end unpins what its begin has pinned */
     CALL_CACHED = 4,         /* typed call entered by enter_cached() */
-    CALL_RETURNS_MEMORY = 8, /* returns may point into the memory that the kernel allocated */
+    CALL_RETURNS_MEMORY = 8, /* typed call whose returns may point into arena memory */
     CALL_MEASURED = 16,      /* traced or timed */
     CALL_OBSERVED = 32,      /* an observer sees the call; run_observed() runs the kernel, boxed */
     CALL_COMPOSITE = 64      /* the operator's composite kernel runs, not the key's kernel */
@@ -38,6 +38,7 @@ _Static_assert(sizeof(open_call) <= sizeof(((dp_entered *)0)->reserved),
 
 /* -- fail.c: each function sets ctx->error and returns the error's code, or NULL -- */
 
+/* `key`: the call's key for the error; Undefined: the error names no key. */
 DPI_COLD int dpi_fail_op(dp_ctx *ctx, int code, const dp_op *op, dp_key key, const char *text);
 DPI_COLD int dpi_fail_undefined(dp_ctx *ctx, const dp_op *op);
 DPI_COLD int dpi_fail_count(dp_ctx *ctx, const dpi_entry *e, size_t n_args, size_t n_rets);
@@ -51,13 +52,15 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
                              const dp_value *v);
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
 DPI_COLD int dpi_fail_dangling(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
-/* Fail because of `code`: DP_ECANCELLED, DP_EDEADLINE or DPI_THREAD_LEFT (becomes DP_EPLUGIN). */
+/* Fail because of `code`: DP_ECANCELLED, DP_EDEADLINE, or DPI_THREAD_LEFT: the body of a parallel
+ * loop ended a thread of the pool; the error is then DP_EPLUGIN. */
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* Fail because the running kernel called dp_parallel_for(), but its tensors have no memory. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 /* Check a tensor before the running kernel changes its shape, its storage or the parts of a
  * wrapper.  DP_EPLUGIN: `t` is an argument that the schema does not mark as written. */
 int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* in output.c */
+/* Fail because the body of dp_parallel_for() called an operator. */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
@@ -88,7 +91,8 @@ DPI_COLD void dpi_fp_changed(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, 
 DPI_COLD bool dpi_enter_watched(dp_ctx *ctx, open_call *opened, const dpi_entry *e);
 DPI_COLD void dpi_leave_watched(dp_ctx *ctx, const open_call *opened);
 /* A CALL_OBSERVED call.  dpi_observe_before() and dpi_observe_after() call its observers before and
- * after the kernel; `states` has the pointer that each observer stores between the two. */
+ * after the kernel.  states[i]: the pointer that observer i stored before the kernel, and gets back
+ * after it. */
 typedef struct dpi_observed {
     dp_observation o;
     const dp_op *op;
@@ -126,6 +130,8 @@ DPI_COLD int dpi_check_bytes(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t);
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t);
 
+/* Pin the newest snapshot of ctx->reg for this thread, or use the one that another context of this
+ * thread has pinned.  dpi_unpin() must follow, unless this fails. */
 static inline __attribute__((always_inline)) int dpi_pin(dp_ctx *ctx)
 {
     dpi_thread *t = dpi_thread_self;
@@ -159,7 +165,8 @@ static inline void dpi_unpin(dp_ctx *ctx)
 
 /* Return the key set of a list of tensors or of a generator (keys.c). */
 dp_keyset dpi_carried_keys(const dp_value *v);
-/* Remove the skip bit from `ks`, the keys of `args`, if only views without history have it. */
+/* Remove the skip bit (DPI_GRAD_BIT) from `ks`, the keys of `args`, if each argument that has the
+ * bit is a view that cannot need a gradient yet (dpi_grad_is_likely()). */
 dp_keyset dpi_settle_grad(dp_keyset ks, const dp_value *args, size_t n);
 
 static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
@@ -170,6 +177,7 @@ static inline dp_keyset add_keys(dp_keyset ks, const dp_value *v)
     return DPI_UNLIKELY(carry_keys >> v->tag & 1) ? dp_keyset_or(ks, dpi_carried_keys(v)) : ks;
 }
 
+/* Return the union of the arguments' key sets, with the skip bit and the wrapper bit. */
 static inline dp_keyset marked_keys(const dpi_entry *e, const dp_value *args)
 {
     dp_keyset ks = {0, 0};
@@ -303,7 +311,8 @@ enter_kernel(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, dp_keyset ks,
     if (DPI_UNLIKELY(depth >= DP_LIMIT_CALL_DEPTH ||
                      (uintptr_t)__builtin_frame_address(0) < t->stack_floor))
         return dpi_fail_depth(ctx, e->op);
-    /* Stop a kernel that calls operators in an endless loop. */
+    /* A kernel that calls operators in an endless loop fails here once its request is cancelled or
+     * has passed its deadline. */
     int stop = depth > 0 ? dpi_stop_code(&ctx->stop) : 0;
     if (DPI_UNLIKELY(stop != 0)) {
         dpi_fail_stopped(ctx, stop);
@@ -373,7 +382,7 @@ static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *c
 /* -- the outermost call of a request -- */
 
 /* Begin the outermost call of a request: clear the previous error, reset the statistics, and pin a
- * snapshot. */
+ * snapshot unless dp_ctx_begin() has pinned one. */
 static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
 {
     if (DPI_UNLIKELY(ctx->error.code != 0)) {
@@ -393,8 +402,8 @@ static inline __attribute__((always_inline)) int top_enter(dp_ctx *ctx)
  * functions only.  If something is unusual, the call unpins the snapshot and takes the slow
  * path. */
 
-/* Pin the newest snapshot if the fast path can be used.  `th`: dpi_thread_self.  False: nothing is
- * pinned. */
+/* Pin the newest snapshot if the fast path can be used.  `th`: dpi_thread_self.  False: the slow
+ * path is needed, and this function has pinned nothing. */
 static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_thread *th,
                                                               const dpi_snapshot **s)
 {
@@ -413,8 +422,9 @@ static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_t
     return true;
 }
 
-/* Do the same as resolve(), for the fast path.  If the result is below DPI_CELL_WARY, the kernel
- * with that index may run at once; any other result needs the slow path. */
+/* Do the same as resolve(), for the fast path.  If the result is below DPI_CELL_WARY, it is the
+ * index of a kernel that may run at once: all tensors have memory, or the kernel needs none.  Any
+ * other result needs the slow path. */
 static inline unsigned resolve_short(const dpi_entry *e, dp_keyset *ks)
 {
     unsigned cell = resolve(e, ks);

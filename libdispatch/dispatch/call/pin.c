@@ -1,8 +1,9 @@
 /* pin.c -- how a context pins a snapshot over several calls, and rare cases of pinning. */
 #include "enter.h"
 
-/* Use the snapshot that another context of this thread has pinned, as happens in a hook or an
- * observer.  DP_ERUNTIME: the snapshot belongs to another registry. */
+/* Use the snapshot that another context of this thread, whose record is `t`, has pinned.  A hook or
+ * an observer that makes a context gets here.  DP_ERUNTIME: the snapshot belongs to another
+ * registry. */
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
 {
     const dpi_snapshot *held = atomic_load_explicit(&t->pinned, memory_order_relaxed);
@@ -16,7 +17,8 @@ DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
 }
 
 /* Publish the label of the request in the thread's record.  The label stays until this thread pins
- * a snapshot for another request: readers ignore the label while no snapshot is pinned. */
+ * a snapshot for another request.  While no snapshot is pinned, only crash reports use the label:
+ * to name the request of the last call. */
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
 {
     uint64_t words[4];
@@ -28,7 +30,8 @@ DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t)
     t->labelled = ctx->label_id;
 }
 
-/* Unpin for a context whose thread ended between dp_ctx_begin() and dp_ctx_end(). */
+/* Forget the pin of a context whose thread ended between dp_ctx_begin() and dp_ctx_end().  The
+ * caller, thread_exit(), unpins the snapshot. */
 static void abandon(dp_ctx *ctx)
 {
     ctx->pins = 0;

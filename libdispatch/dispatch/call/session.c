@@ -1,4 +1,4 @@
-/* session.c -- the session and the request of a context, and the hooks that plugins run when a
+/* session.c -- the session and the request of a context, and the plugins' hooks that run when a
  * session ends. */
 #include "enter.h"
 #include <dispatchd/grad.h>
@@ -39,7 +39,8 @@ void dp_ctx_set_step(dp_ctx *ctx, const int64_t *step)
     ctx->step_now = step;
 }
 
-/* Return the length of `text`, or of its start that fits, without a character that is cut. */
+/* Return the length of `text`, or of its longest start that has at most REQUEST_MAX bytes and does
+ * not cut a UTF-8 character in two. */
 static size_t fitting(const char *text)
 {
     size_t n = strnlen(text, REQUEST_MAX);
@@ -73,7 +74,8 @@ dpi_origin *dpi_ctx_origin(dp_ctx *ctx)
 
 /* -- the end of a session -- */
 
-/* Run one hook.  The context has a snapshot pinned, so the hook's code stays loaded. */
+/* Run one hook.  The context has pinned a snapshot that has the hook.  So an unload that begins now
+ * waits, but no longer than 50 ms (dpi_generation_drain()): no frame names the hook. */
 static void run_hook(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn failed, void *arg)
 {
     dpi_fp before = dpi_fp_look();

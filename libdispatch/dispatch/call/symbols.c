@@ -1,11 +1,13 @@
-/* symbols.c -- fit symbols, which stand for values of which only the kinds are known.
+/* symbols.c -- fit symbols, which stand for values of which only the possible tags are known.
  *
  * A symbol has a set of tags, of which its later value has one.  The symbol fits a type if a value
  * with at least one of these tags fits the type. */
 #include "coerce.h"
 #include <stdio.h>
 
-enum { NO, YES, FITTED, MAYBE }; /* FITTED: fits after a conversion; MAYBE: depends on the value */
+/* Does a value of a tag fit a type?  FITTED: yes, after a conversion; MAYBE: that depends on the
+ * value. */
+enum { NO, YES, FITTED, MAYBE };
 
 uint32_t dpi_list_tag(const dpi_type *elem)
 {

@@ -3,8 +3,9 @@
 #include "enter.h"
 #include "find.h"
 
-/* Return the unboxed function of `k`.  NULL: the call must be boxed, because the dispatcher
- * examines its arguments or returns. */
+/* Return the unboxed function of `k`.  NULL: the call must be boxed, because `k` has no such
+ * function, or because the dispatcher examines the arguments or returns.  A kernel that registers
+ * its only return as a view itself (DP_FLAG_VIEWS) is called unboxed. */
 static inline dp_any_fn unboxed_of(const dpi_entry *e, const dpi_kernel *k)
 {
     bool makes_view = e->views_one && (k->flags & DP_FLAG_VIEWS);
@@ -71,7 +72,7 @@ static inline uint64_t op_and_code(const dp_typed *t)
     return (uint64_t)t->id << 32 | t->code;
 }
 
-/* Enter the kernel of a cached call.  `th`: the thread of ctx.  `keys`: cached->keys. */
+/* Enter the kernel of a cached call.  `th`: ctx->thread.  `keys`: equal to cached->keys. */
 static inline __attribute__((always_inline)) int enter_cached(dp_ctx *ctx, dpi_thread *th,
                                                               const dp_typed *t,
                                                               const dpi_cached_call *cached,

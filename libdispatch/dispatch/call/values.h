@@ -12,13 +12,14 @@ bool dpi_value_lacks_memory(const dp_value *v); /* is its pointer NULL, although
  * thread below address `frame`: such a frame belongs to a function that has returned.  Return true
  * if there was such a value. */
 bool dpi_values_clear_dangling(dp_value *values, size_t n, const void *frame);
-/* Return the bytes of all memory that the values point to, including lists in lists.  The memory of
- * tensors is not counted. */
+/* Return the bytes, with padding, of a copy of all memory that the values point to, including lists
+ * in lists.  The memory of tensors and objects is not counted. */
 size_t dpi_values_bytes(const dp_value *values, size_t n);
-/* Copy all memory that the values point to to `to`, which has dpi_values_bytes() bytes, and make
- * the values point to the copy.  Return the end of the copy. */
+/* Copy all memory that the values point to.  The copy is at `to`, which has dpi_values_bytes()
+ * bytes.  Make the values point to the copy, and return its end. */
 char *dpi_values_move(dp_value *values, size_t n, char *to);
-/* Copy all memory that the values point to into arena `a`.  DP_ERESOURCE: nothing has changed. */
+/* Copy all memory that the values point to into arena `a`, and make the values point to the copy.
+ * DP_ERESOURCE: nothing has changed. */
 int dpi_values_copy(dp_arena *a, dp_value *values, size_t n);
 /* Add a reference to every tensor and object in the values, including lists in lists. */
 void dpi_values_ref(const dp_value *values, size_t n);

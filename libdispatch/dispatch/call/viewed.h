@@ -12,7 +12,8 @@
 int dpi_viewed_join(dp_ctx *ctx, const dpi_entry *e, const dp_value *args, dp_value *rets);
 
 /* Join `out` with `t`, after a function of api.h made `out` as a view of `t`.  Do nothing unless
- * the running kernel has DP_FLAG_VIEWS. */
+ * the running kernel has DP_FLAG_VIEWS and its operator returns just a view
+ * (dpi_entry.views_one). */
 void dpi_viewed_made(dp_ctx *ctx, dp_tensor *t, dp_tensor *out);
 
 #pragma GCC visibility pop

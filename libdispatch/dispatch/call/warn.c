@@ -23,7 +23,7 @@ static bool is_dropped(const dp_ctx *ctx, const char *text)
     return ctx->n_warnings == DP_LIMIT_WARNINGS;
 }
 
-/* If there is no memory, the warning is lost, because a warning must not make the request fail. */
+/* If there is no memory, the warning is lost: a warning must not make the request fail. */
 void dp_vwarn(dp_ctx *ctx, const char *format, va_list ap)
 {
     char text[DP_LIMIT_WARNING_BYTES + 2];

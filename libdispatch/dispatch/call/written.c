@@ -66,6 +66,7 @@ static bool caller_writes_nothing(dp_ctx *ctx, const dpi_frame *caller)
     return e != NULL && e->counted == 0;
 }
 
+/* Was `t` made in the call of `caller`, and does nothing but this call refer to it? */
 static bool is_new(dp_ctx *ctx, const dpi_frame *caller, const dp_tensor *t)
 {
     const dp_value *args = atomic_load_explicit(&caller->args, memory_order_relaxed);

@@ -8,9 +8,9 @@
 
 #define DPI_NOT_COUNTED UINT64_MAX /* in `before`: the tensor's version need not be increased */
 
-/* The state before a kernel runs.  `change`: number of the last change of a tensor's shape.
- * `before`: versions of the tensors in the arguments of e->counted, including those in lists; it
- * points to `inline_before` or into the arena. */
+/* The state before a kernel runs.  `change`: dpi_last_change(); if the kernel fails, later changes
+ * of shapes are undone.  `before`: versions of the tensors in the arguments of e->counted, with
+ * those in lists; it points to `inline_before` or into the arena. */
 typedef struct dpi_written {
     uint64_t change, *before, inline_before[8];
 } dpi_written;

@@ -37,7 +37,7 @@ static size_t read_all(int fd, char *p, size_t n)
     return got;
 }
 
-/* Is `path` still the file that `fd` has open, with the size and time in `was`? */
+/* Is `path` still the file that `fd` has open, with the size and modification time in `was`? */
 static bool unchanged(int fd, const char *path, const struct stat *was)
 {
     struct stat at_fd, at_path;

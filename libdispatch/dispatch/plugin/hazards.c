@@ -1,4 +1,4 @@
-/* hazards.c -- find reasons in a plugin's file why unloading the plugin may fail or be unsafe.
+/* hazards.c -- finds reasons in a plugin's file why unloading the plugin may fail or be unsafe.
  *
  * The functions read the file's dynamic section and symbols.  They also find damage that the
  * dynamic linker does not check for.
@@ -61,7 +61,8 @@ typedef struct findings {
     const char *damage; /* why the file must not be loaded; NULL: no damage found */
 } findings;
 
-/* Add a warning.  If `first` is not NULL but *first is NULL, also store the warning in *first. */
+/* Add a warning, if the list has space for it.  If `first` is not NULL but *first is NULL, store
+ * the warning in *first, too. */
 static void __attribute__((format(printf, 3, 4)))
 add_warning(findings *f, const char **first, const char *format, ...)
 {

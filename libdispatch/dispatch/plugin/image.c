@@ -1,11 +1,11 @@
-/* image.c -- copy one plugin file, check it, map it into memory and unmap it.
+/* image.c -- copies one plugin file, checks it, maps it into memory and unmaps it.
  *
  * dpi_image_open() reads the bytes once, parses the manifest from them, and writes them to a
  * private copy at a unique path.  (The dynamic linker identifies libraries by path: for a path that
  * it has loaded before it would return the old library.)  dpi_image_map() calls dlopen, and
  * records.c checks the plugin's registrations.  dpi_image_unmap() calls dlclose, and checks that
- * the mapping is gone.  dp_plugin_try() does all of this with the file itself instead of a copy, in
- * a child process that may crash. */
+ * the mapping is gone.  dp_plugin_try() does all of this with the file itself instead of a copy; it
+ * is meant to be called in a child process, because the file may crash it. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include "base/process.h"
@@ -176,7 +176,8 @@ static int load_error(const dpi_image *im, dp_error *err)
         noexec ? "', which is mounted noexec: choose another cache directory)" : "");
 }
 
-/* Keep the libraries in `hazards.pin` mapped for ever, so that the plugin can be unmapped. */
+/* Keep the libraries in `hazards.pin`, which the plugin needs, mapped for ever, so that the plugin
+ * itself can be unmapped while their threads run. */
 static int pin_libraries(const dpi_image *im, dp_error *err)
 {
     for (uint32_t i = 0; i < im->hazards.n_pins; i++) {

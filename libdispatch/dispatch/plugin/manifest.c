@@ -18,7 +18,7 @@ enum { NOTE_TYPE = 1, SHOWN_MAX = 200 }; /* SHOWN_MAX: bytes of a text in a mess
 typedef struct piece {
     const char *text;                     /* the block's line, then a line for each item */
     const char *file;                     /* source file of the block */
-    const char *word, *ns, *key;          /* more fields of the block's line */
+    const char *word, *ns, *key;          /* kind (block_words), ns and key of the block */
     uint16_t major, minor, target, draft; /* interface version; block "plugin" only */
     uint32_t line;
 } piece;
@@ -89,8 +89,8 @@ static bool number(const char *s, unsigned long max, unsigned long *out)
     return *end == '\0' && errno == 0 && *out <= max;
 }
 
-/* Parse the interface version ("2.0-draft1", or "2.0" if it is frozen) and the lowest minor version
- * ("0") of a plugin's line. */
+/* Parse the interface version with which the plugin was built ("2.0-draft1", or "2.0" if it is
+ * frozen), and `target`, the lowest minor version that it needs ("0"). */
 static bool piece_abi(piece *p, char *version, const char *target)
 {
     static const char word[] = "-draft";
@@ -112,7 +112,8 @@ static bool piece_abi(piece *p, char *version, const char *target)
     return true;
 }
 
-/* Parse the block's line "word [abi target] ns key file line" of p->text, which is not modified. */
+/* Parse the block's line, the first of p->text, which is not modified.  Its fields, separated by
+ * tabs, are "word ns key file line", or "plugin abi target ns key file line". */
 static int piece_parse(piece *p, dp_arena *a, const char *path, dp_error *err)
 {
     unsigned long line;

@@ -5,9 +5,15 @@
  *
  *     LIVE --unload--> freed
  *     LIVE --reload--> DRAINING      it was replaced; calls that began earlier finish on its code
- *     LIVE --unload by force--> DRAINING     if a call still runs its code
- *     DRAINING --reap--> freed       no call can run its code: on_unload and dlclose were called
- *     any --dlclose does not unmap--> KEPT    it is resident, or the dynamic linker keeps it mapped
+ *     LIVE --unload by force--> DRAINING     if a call or thread still runs its code
+ *     LIVE --unload--> DRAINING      if a step failed and it could not be attached again
+ *     DRAINING --reap--> freed       no call or thread runs its code any more (dpi_plugins_reap())
+ *     any --not unmapped--> KEPT     dlclose() is unsafe and is not called, or the dynamic linker
+ *                                    keeps the file mapped
+ *     KEPT --reap--> freed           the mapping has gone after all
+ *
+ * dlclose() is unsafe if the plugin is resident (it says so by DP_RESIDENT(), or the file's imports
+ * make it so), if its on_unload failed, or if a thread of it did not end.
  *
  * plugin_lock, taken before any other lock, allows one load, unload or reload at a time.  The list
  * and the states are also protected by the registry's lock, so that listing plugins does not wait
@@ -113,7 +119,8 @@ static int check_may_load(dp_registry *reg, const dpi_image *im, const dpi_plugi
     return 0;
 }
 
-/* Let the program that embeds this library try the private copy first (dp_load_options.probe). */
+/* Let the program that embeds this library try the private copy first, as the daemon does in a
+ * child process (dp_load_options.probe). */
 static int probe(const dpi_image *im, const dp_load_options *o, dp_error *err)
 {
     dp_error trial = DP_ERROR_INIT;
@@ -153,8 +160,9 @@ static int publish(dp_registry *reg, dpi_plugin *p, const dp_load_options *o, dp
     return 0;
 }
 
-/* Load the plugin file at `path`, publish its registrations and add the plugin to the list.  `old`:
- * the plugin that it replaces, or NULL.  On failure nothing has changed.  The list owns *out. */
+/* Load the plugin file at `path`, publish its registrations and add the plugin to the list, which
+ * owns *out.  `old`: the plugin that it replaces, or NULL.  On failure no registration has changed;
+ * if the file was mapped and cannot be unmapped again, a plugin is added to the list as KEPT. */
 static int bring_up(dp_registry *reg, const char *path, const dp_load_options *opts,
                     dpi_plugin *old, dp_arena *a, dp_plugin_report *r, dpi_plugin **out,
                     dp_error *err)
@@ -223,8 +231,8 @@ int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o,
     return 0;
 }
 
-/* Check that fewer than DP_LIMIT_DRAINING replaced plugins are still in use.  If there are more,
- * close them: calls that want to run their kernels then fail.  DP_EBUSY: there are still too
+/* Check that fewer than DP_LIMIT_DRAINING plugins are DRAINING.  If there are more, close their
+ * generations: calls that want to enter their kernels then fail.  DP_EBUSY: there are still too
  * many. */
 static int limit_draining(dp_registry *reg, dp_error *err)
 {
@@ -242,8 +250,9 @@ static int limit_draining(dp_registry *reg, dp_error *err)
     return 0;
 }
 
-/* Wait at most `ms` milliseconds until no call runs the replaced plugin `old`, and unload it.  If
- * calls still run it, leave it DRAINING: dpi_plugins_reap() unloads it later. */
+/* Wait at most `ms` milliseconds until no thread pins a snapshot that has the replaced plugin
+ * `old`, and unload it.  If that takes longer, leave it DRAINING: dpi_plugins_reap() unloads it
+ * later.  *r describes the result. */
 static void drain_replaced(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r)
 {
     uint64_t start = dpi_nanos();

@@ -19,12 +19,14 @@ typedef struct dpi_hazards {
     uint32_t n_pins;
 } dpi_hazards;
 
-/* Read the whole file at `path` into *bytes, which the caller frees with dp_free().  DP_EPLUGIN:
- * the file is not a regular file.  DP_ERESOURCE: it has more than DP_LIMIT_PLUGIN_FILE bytes, or no
- * memory.  DP_EBUSY: the file changed while it was read. */
+/* Read the whole file at `path` into *bytes, which the caller frees with dp_free().  DP_ENOTFOUND,
+ * DP_EPERM, DP_ERUNTIME: the file cannot be opened.  DP_EPLUGIN: it is not a regular file.
+ * DP_ERESOURCE: it has more than DP_LIMIT_PLUGIN_FILE bytes, or there is no memory.  DP_EBUSY: the
+ * file changed while it was read. */
 int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err);
 /* Parse the manifest (the plugin's description in the ELF notes) of a file's `n` bytes, as
- * dp_manifest_read() does for a path.  `hazards` may be NULL.  `path` is used in messages only. */
+ * dp_manifest_read() does for a path.  The strings of *out and *hazards are in arena `a`.
+ * `hazards` may be NULL.  `path` is used in messages only. */
 int dpi_manifest_parse(const void *bytes, size_t n, const char *path, dp_arena *a, dp_manifest *out,
                        dpi_hazards *hazards, dp_error *err);
 /* Build the text of a mapped plugin's blocks in the form in which dp_manifest.text has the file's
@@ -49,9 +51,9 @@ typedef struct dpi_image {
     uintptr_t base; /* load address */
     size_t bytes;   /* size of the mapping */
     bool mapped;    /* false before dlopen(), and after the mapping was found to be gone */
-    bool code_ran;  /* code of the plugin may have run; a resident plugin must then stay mapped */
-    /* Why dlclose() must never be called, apart from the reasons that make a plugin resident; "":
-     * there is no such reason. */
+    bool code_ran;  /* code of the plugin may have run: if it is resident, it must stay mapped */
+    /* Why dlclose() must never be called, although the plugin may not be resident: its on_unload
+     * failed, or a thread of it did not end.  "": no such reason. */
     char never_close[256];
     /* Texts that the plugin set with dp_note(), oldest first (notes.c).  The registry's lock
      * protects `notes` and `next_noting`. */
@@ -62,12 +64,14 @@ typedef struct dpi_image {
     size_t n_blocks;
 } dpi_image;
 
-/* Read and check the file at `path`, and copy it into `cache_dir`.  `copy` false: make no copy; the
- * file itself will be mapped.  No code of the file runs. */
+/* Read and check the file at `path`, and copy it into a new directory in `cache_dir`; NULL: in
+ * $TMPDIR or /tmp.  `copy` false: make no copy; the file itself will be mapped.  No code of the
+ * file runs. */
 int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image **out,
                    dp_error *err);
 /* Map the file, check that its blocks agree with its ELF notes, and give the plugin the host's
- * table of functions.  The file's constructors run. */
+ * table of functions.  The file's constructors run.  If this fails, the file may be mapped all the
+ * same: call dpi_image_unmap(). */
 int dpi_image_map(dpi_image *im, dp_error *err);
 /* Check the blocks and items of a mapped file, copy them to im->blocks and give the plugin the
  * host's table of functions. */
@@ -75,10 +79,12 @@ int dpi_records_check(dpi_image *im, dp_error *err);
 bool dpi_image_listed(const dpi_image *im); /* is the file in the dynamic linker's list? */
 /* Return the first block of this kind; NULL: there is none. */
 const dp_block *dpi_image_block(const dpi_image *im, int kind);
-/* Must the image stay mapped for ever?  If so, write the reason to `buf`. */
+/* Is the plugin resident?  It is if it says so by DP_RESIDENT(), or if its imports make unmapping
+ * unsafe.  Once its code has run, it stays mapped for ever.  If true, `buf` gets the reason. */
 bool dpi_image_resident(const dpi_image *im, char *buf, size_t bytes);
-/* Call dlclose(), unless the image must stay mapped.  True: the dynamic linker's list shows that
- * the mapping is gone, and the copy was deleted.  False: `why` says why it is still mapped. */
+/* Call dlclose(), unless never_close is set, or the plugin is resident and its code has run.  True:
+ * the dynamic linker's list shows that the mapping is gone, and the copy was deleted.  False: `why`
+ * says why the file is still mapped. */
 bool dpi_image_unmap(dpi_image *im, char *why, size_t bytes);
 /* Is the mapping gone, perhaps some time after dlclose()?  If so, the copy is deleted. */
 bool dpi_image_gone(dpi_image *im);
@@ -94,8 +100,8 @@ int dpi_notes_copy(const dpi_image *im, dp_arena *a, const dp_note_info **out, s
 /* Delete the copy and free `im`; a mapping that still exists is not unmapped.  NULL is allowed. */
 dpi_image *dpi_image_free(dpi_image *im);
 
-/* Count the plugins in state DRAINING: detached, but a call or thread still runs their code.  The
- * caller holds the registry's lock. */
+/* Count the plugins in state DRAINING: replaced or detached, but a call or thread still used their
+ * code when that was last checked.  The caller holds the registry's lock. */
 uint32_t dpi_plugins_draining(const dp_registry *reg);
 /* Return the table of functions that plugins call (host.c). */
 const dp_host *dpi_host_table(void);

@@ -20,7 +20,7 @@ typedef struct dpi_plugin {
     char reason[256]; /* KEPT: why it is still mapped; DRAINING: the call or thread that uses it */
 } dpi_plugin;
 
-/* -- list.c -- */
+/* -- list.c: where a list is read, the caller holds plugin_lock or the registry's lock -- */
 
 const char *dpi_plugin_name(const dpi_plugin *p);
 uint32_t dpi_plugin_registrations(const dpi_plugin *p);
@@ -38,16 +38,19 @@ int dpi_plugins_not_loaded(dp_registry *reg, const char *name, dp_error *err);
 
 /* Run the plugin's hook `kind`: on_load or on_unload.  Returns 0 if the plugin has no such hook. */
 int dpi_plugin_hook(dp_registry *reg, dpi_image *im, int kind, dp_error *err);
-/* Unmap and free `p`, which is not in the list and has no unit.  False: the mapping could not be
- * removed; `p` is now in the list as KEPT, and `why` (256 bytes) has the reason. */
-bool dpi_plugin_retire(dp_registry *reg, dpi_plugin *p, char *why);
-/* Unload a detached plugin whose code no call runs.  If on_unload fails, the unload goes on.
- * False: the plugin is KEPT, or DRAINING while a thread of it runs; `why` (256 bytes) has the
+/* Join the threads of `p`, unmap its file and free `p`, which is not in the list and has no unit.
+ * False: the file is still mapped; `p` is now in the list as KEPT, and `why` (256 bytes) has the
  * reason. */
+bool dpi_plugin_retire(dp_registry *reg, dpi_plugin *p, char *why);
+/* Unload a detached plugin whose code no call runs.  If on_unload fails, the unload goes on, but
+ * the file stays mapped.  Wait at most `timeout_ms` (>= 0) for the plugin's threads, and for
+ * threads that end its objects.  False: the plugin is KEPT, or, because such a thread still runs,
+ * DRAINING; `why` (256 bytes) has the reason. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why);
-/* Free the DRAINING and KEPT plugins that can be unmapped now, and return the number of plugins
- * that are still DRAINING.  `close`: also close the generations of DRAINING plugins, so that calls
- * with older snapshots cannot enter their kernels.  The caller holds plugin_lock. */
+/* Unload the DRAINING plugins that no call or thread uses any more, free the KEPT plugins whose
+ * mapping has gone after all, and return the number of plugins that are still DRAINING.  `close`:
+ * also close the generations of DRAINING plugins, so that calls with older snapshots cannot enter
+ * their kernels.  The caller holds plugin_lock. */
 size_t dpi_plugins_reap(dp_registry *reg, bool close);
 bool dpi_plugins_free(dp_registry *reg); /* for dp_registry.plugins_free */
 

@@ -25,7 +25,7 @@ typedef struct thread {
     char *file; /* path of the file that contains fn; owned */
     pthread_t thread;
     bool ended;   /* fn has returned, or called pthread_exit() */
-    bool joining; /* another thread is joining this thread */
+    bool joining; /* a thread waits to join this thread, or joins it */
     bool warned;  /* fp_settle() has given its warning for this thread */
     char name[DP_THREAD_NAME_MAX];
 } thread;

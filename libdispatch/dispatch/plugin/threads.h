@@ -8,8 +8,9 @@
 
 enum { DPI_THREADS_WAIT_MS = 1000 }; /* time for threads to end after on_unload asked them to */
 
-/* Join the threads whose function lies in image `im`, or all threads of `reg` if `im` is NULL.
- * False: a thread still runs after `timeout_ms` (>= 0); `who` (`bytes` bytes) names it. */
+/* Join the threads of dp_thread_start() whose function lies in image `im`, or all such threads of
+ * `reg` if `im` is NULL.  False: a thread still runs after `timeout_ms` (>= 0), or another thread
+ * is waiting to join it; `who` (`bytes` bytes) names it. */
 bool dpi_threads_end(const dp_registry *reg, const dpi_image *im, int timeout_ms, char *who,
                      size_t bytes);
 

@@ -72,8 +72,8 @@ static bool remove_and_retire(dp_registry *reg, dpi_plugin *p, char *why)
 }
 
 /* End the objects whose kinds `p` registered (DP_OBJECT_KIND), or hand them to the plugin that
- * replaces `p`.  No call uses these objects any more.  False: a thread is still ending an object
- * after `timeout_ms`; `why` describes it. */
+ * replaces `p`.  No call uses these objects any more.  False: another thread is still ending an
+ * object after `timeout_ms` (at most DPI_THREADS_WAIT_MS for each kind); `why` describes it. */
 static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
 {
     int ms = timeout_ms < 0 || timeout_ms > DPI_THREADS_WAIT_MS ? DPI_THREADS_WAIT_MS : timeout_ms;
@@ -85,8 +85,8 @@ static bool end_objects(const dpi_plugin *p, int timeout_ms, char *why)
     return all;
 }
 
-/* If on_unload fails, the code stays mapped, but all else is done.  If a thread of the plugin still
- * runs, `p` stays DRAINING. */
+/* A plugin that stays DRAINING because of a thread gets here again later: `unit` and
+ * `on_unload_ran` tell which steps were done. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why)
 {
     dp_error err = DP_ERROR_INIT;
@@ -179,8 +179,8 @@ static void quiet_backends(const dpi_plugin *p)
             dpi_device_quiet(p->unit->regs[i].device);
 }
 
-/* Attach `p` again after a step of an unload failed with *err.  If this fails too, `p` stays
- * detached and is unloaded when no call runs it. */
+/* Attach `p` again after a step of an unload failed with *err; return the code of *err.  If this
+ * fails too, `p` is DRAINING: dpi_plugins_reap() unloads it when no call runs it. */
 static int reattach(dp_registry *reg, dpi_plugin *p, dp_error *err)
 {
     dp_error again = DP_ERROR_INIT, first = *err;
@@ -241,8 +241,9 @@ static int leave_draining(dp_registry *reg, dpi_plugin *p, const char *who, doub
     return 0;
 }
 
-/* Unload `p`, unless a storage of its backends exists, a call or thread of it does not end in time,
- * or on_unload fails.  If a step fails after the detach, attach `p` again. */
+/* Unload `p`, unless a storage of its backends exists, other plugins have kernels for them, a call
+ * or thread of `p` does not end in time, or on_unload fails.  If a step fails after the detach,
+ * attach `p` again. */
 static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                   dp_error *err)
 {
@@ -275,8 +276,9 @@ static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_rep
     return 0;
 }
 
-/* Unload `p` even if storages of its backends exist or on_unload fails.  If a call still runs its
- * code, `p` stays DRAINING, and dp_plugin_reap() unloads it later. */
+/* Unload `p` even if storages of its backends exist or on_unload fails.  If a call or thread still
+ * runs its code, `p` stays DRAINING, and dp_plugin_reap() unloads it later.  DP_EBUSY: a call runs
+ * its code, and DP_LIMIT_DRAINING plugins are DRAINING already; `p` is attached again. */
 static int unload_force(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                         dp_error *err)
 {

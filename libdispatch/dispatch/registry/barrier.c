@@ -1,8 +1,9 @@
 /* barrier.c -- runs a memory barrier on every thread of the process, by membarrier(2).
  *
- * A call publishes its frame with a plain store.  The thread that reads the frames runs this
- * barrier first, so calls need no barrier of their own.  On a Linux without membarrier(2), every
- * call executes a fence instead (dpi_thread_fence()). */
+ * A call stores its frame and then loads the `closed` flag of its kernel's generation.  The store
+ * must be visible before the load.  The thread that reads the frames runs this barrier first, so
+ * calls need no fence of their own between the two.  On a Linux without membarrier(2), every call
+ * executes a fence instead (dpi_thread_fence()). */
 #include "thread.h"
 #include <linux/membarrier.h>
 #include <sys/syscall.h>

@@ -1,12 +1,10 @@
 /* change.c -- applies one change to a registry completely or not at all, and publishes a snapshot.
  *
  * A change works on copies, called shadows: of the truths that it modifies, of the fallbacks and of
- * the observers.  Only work on shadows can fail; the commit only swaps pointers.  A failed attach,
- * or a failed allocation anywhere, therefore leaves the registry as it was. */
+ * the observers.  Only work on shadows can fail; the commit only swaps pointers.  So a change that
+ * fails leaves the registry as it was; operators that it has interned are removed again. */
 #include "change.h"
 #include <stdlib.h>
-
-/* -- changes -- */
 
 void dpi_change_begin(dpi_change *c, dp_registry *reg)
 {
@@ -36,7 +34,7 @@ static int by_op(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Copy the truths of all operators for which `units` have registrations, sorted by id. */
+/* Copy the truths of all operators for which `units` have definitions or kernels, sorted by id. */
 static int shadows_make(dpi_change *c, const dp_unit *const *units, size_t n_units, dp_error *err)
 {
     uint32_t n = 0, n_unique = 0;
@@ -144,7 +142,7 @@ static const char *type_variable_of(const dpi_type *t)
     return t->kind == DPI_TYPE_VARIABLE ? t->name : NULL;
 }
 
-/* Append to `out` why schema `s` has no letters (plugin.h), so that its kernels must be boxed. */
+/* Append to `out` why schema `s` has no letters (dp_schema.code): its kernels must be boxed. */
 static void explain_no_code(const dp_schema *s, dpi_text *out)
 {
     const dpi_argument *a = dpi_schema_letterless(s);
@@ -181,7 +179,7 @@ static int fail_no_code(dp_error *err, const dpi_truth *t, const dpi_kernel *k)
     return DP_ETYPE;
 }
 
-/* Check that all unboxed kernels of `t` have the same letters, and those of a defined schema. */
+/* Check that all unboxed kernels of `t` have the same letters, and those of its schema if any. */
 static int check_codes(const dpi_truth *t, dp_error *err)
 {
     const dpi_kernel *first = NULL;
@@ -204,7 +202,7 @@ static int check_codes(const dpi_truth *t, dp_error *err)
     return 0;
 }
 
-/* Return the next older kernel for k's key.  After a reload `k` need not be the newest kernel. */
+/* Return the next older kernel than `k` for k's key, or NULL.  `k` may not be the newest itself. */
 static const dpi_kernel *kernel_below(dpi_truth *t, const dpi_kernel *k)
 {
     const dpi_stack *s = dpi_truth_stack(t, k->key);
@@ -311,7 +309,8 @@ static bool truth_empty(const dpi_truth *t)
     return t->schema == NULL && t->n_stacks == 0;
 }
 
-/* Build new entries for the shadows, or for all operators if fallbacks or backends changed. */
+/* Build new entries: for the shadows, or for all operators if the fallbacks have changed or the old
+ * entries do not have `n_named` columns for named backends.  Other operators keep their entries. */
 static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
 {
     dp_registry *reg = c->reg;
@@ -338,7 +337,8 @@ static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
     return 0;
 }
 
-/* Sort observers by load number, so that their order does not depend on earlier changes. */
+/* List the observers for the registry (borrowed) and for the snapshot (with references), sorted by
+ * load number, so that their order does not depend on earlier changes. */
 static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *removed,
                            dp_error *err)
 {
@@ -374,7 +374,7 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
     return 0;
 }
 
-/* Does `e` have a kernel for `key`, which may be an alias key? */
+/* Does `e` have a kernel, or an ambiguous cell, for `key` or for a key that alias `key` covers? */
 static bool has_kernel_for(const dpi_entry *e, dp_key key)
 {
     for (unsigned slot = 0; slot < e->n_slots; slot++)

@@ -1,5 +1,5 @@
-/* change.h -- declarations shared by the files that change a registry: unit.c, change.c, intern.c,
- * listen.c and registry.c. */
+/* change.h -- declarations shared by the files that change a registry (unit.c, change.c, intern.c,
+ * registry.c) or report its changes (listen.c). */
 #ifndef DPI_CHANGE_H
 #define DPI_CHANGE_H
 
@@ -30,14 +30,13 @@ typedef struct dpi_change {
 
 /* The caller of each of these functions holds the registry's lock. */
 void dpi_change_begin(dpi_change *c, dp_registry *reg);
-/* Free everything that the change has prepared, and remove the operators that it has interned. */
+/* Free everything that the change has prepared, and the operators that it has interned. */
 void dpi_change_abort(dpi_change *c);
 /* Store the operator id of full name `name` in *id; intern the name if it is new. */
 int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err);
 /* Remove the registrations of unit `removed`, add those of unit `added`, and publish one snapshot;
- * either unit may be NULL.  The change is committed, or aborted if this fails.  `reject`: fail with
- * DP_EEXISTS if a new kernel would replace an older one.  `overrides` (may be NULL) gets a line for
- * each replaced kernel. */
+ * either unit may be NULL, but not both.  The change is committed, or aborted if this fails.
+ * `reject`, `overrides`: see dpi_attach_options.reject_override and dpi_registry_attach(). */
 int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
                    dpi_text *overrides, dp_error *err);
 
@@ -53,7 +52,8 @@ int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size
 
 /* -- listen.c: calls the registry's listeners -- */
 
-/* Report the end of definition `old` and the new definition `t`, if the two differ. */
+/* Report that a definition was removed, added or both.  `old` and `t` are the operator's truth
+ * before and after the change. */
 void dpi_notify_definitions(dp_registry *reg, const dpi_truth *t, const dpi_truth *old);
 /* Report that `added` registrations were added and `removed` ones removed; `u` names the plugin. */
 void dpi_notify_changed(dp_registry *reg, const dp_unit *u, uint32_t added, uint32_t removed);

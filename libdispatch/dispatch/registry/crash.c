@@ -10,7 +10,7 @@ enum {
     SHOWN = 8 /* items of a list that are printed */
 };
 
-/* One line of text.  Text that does not fit is replaced by "...". */
+/* One line of text.  If it is too long, its end is replaced by "...". */
 typedef struct text {
     char s[LINE_BYTES];
     size_t n;
@@ -42,7 +42,8 @@ static void add_number(text *t, int64_t i)
     add(t, first);
 }
 
-/* Append `d` with six significant digits, in the form 1.23456e7. */
+/* Append `d`: "7.0" if it is an integer of 32 bits, else with six significant digits, in the form
+ * 1.23456e7. */
 static void add_double(text *t, double d)
 {
     int exponent = 0;
@@ -51,7 +52,7 @@ static void add_double(text *t, double d)
         add(t, d != d ? "nan" : d > 0 ? "inf" : "-inf");
         return;
     }
-    if (d == (double)(int32_t)d) { /* ".0" distinguishes it from an int */
+    if (d == (double)(int32_t)d) { /* ".0" distinguishes it from a value of tag int */
         add_number(t, (int32_t)d);
         add(t, ".0");
         return;
@@ -89,7 +90,8 @@ static void add_tensor(text *t, const dp_tensor *x)
     add(t, "]");
 }
 
-/* Append a tensor's dtype and shape, a number's value, or the kind of any other value. */
+/* Append a tensor's dtype and shape, the value of an int, double or bool, or the kind of any other
+ * value.  For a list of tensors or ints, append its first SHOWN items, too. */
 static void add_value(text *t, const dp_value *v)
 {
     uint32_t n = v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_INTS ? v->len : 0;
@@ -209,8 +211,8 @@ bool dp_thread_report(size_t number, void (*line)(void *arg, const char *text), 
     return true;
 }
 
-/* Name only the operator of the last call: its kernel may have been freed, but operator names live
- * as long as the registry. */
+/* Report only the operator and key of the last call: its kernel may have been freed, but operator
+ * names live as long as the registry. */
 void dp_thread_report_last(void (*line)(void *arg, const char *text), void *arg)
 {
     const dpi_thread *t = dpi_thread_self;

@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The rule that filled a table cell; an index into dpi_provenance_names. */
+/* The rule that filled a table cell (cell_of() in table.c); an index into dpi_provenance_names. */
 enum {
     DPI_P_KERNEL,
     DPI_P_DEFAULT_BACKEND,
@@ -52,15 +52,18 @@ typedef struct dpi_entry {
     const dp_op *op;
     const dp_op *callable; /* `op` if the operator is defined, else NULL */
     dp_schema *schema;     /* holds a reference; NULL: the operator is not defined */
-    uint64_t def_order;    /* position of the definition; overloads are tried in this order */
+    uint64_t def_order;    /* dp_op.def_order; overloads are tried in ascending order of it */
     uint32_t code;    /* number of the schema's letters (dpi_registry_code()); UINT32_MAX: none */
     uint32_t n_slots; /* number of table cells: one for each runtime key */
     uint32_t n_args, n_rets; /* of the schema */
-    /* Bit t is set if a value of tag t fits (dpi_argument.tags).  For a return that is a written
-     * argument only None fits, because the dispatcher itself returns the argument. */
+    /* arg_tags[i], ret_tags[i]: bit t is set if a value of tag t fits argument or return i
+     * (dpi_argument.tags).  For a return that is a written argument only None fits, because the
+     * dispatcher itself returns the argument. */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
     uint64_t written; /* bit i: kernels write argument i (by the schema or tag "also_written") */
-    uint64_t counted; /* bit i: a call writes argument i and increases its version (_version) */
+    /* bit i: a call writes argument i, by the schema, and increases its version (_version); 0 with
+     * tag "keeps_version" */
+    uint64_t counted;
     /* Some return may be a list, a string or an object, so calls check the memory behind it. */
     bool returns_memory;
     bool views; /* some return may be a view of an argument */
@@ -68,8 +71,12 @@ typedef struct dpi_entry {
     bool views_one;
     bool detached; /* views are not recorded as views of the argument, as in Tensor.detach() */
     bool random;   /* kernels draw from a generator (tag "nondeterministic_seeded") */
-    bool settles;  /* a call needs extra steps for versions, views or returned memory (call.c) */
-    bool boxes;    /* a typed call must box its values, because the dispatcher examines them */
+    /* A call needs extra steps before and after the kernel (run_settling() in call.c): an argument
+     * is written, a return may be a view or point to memory, or dtypes must be checked. */
+    bool settles;
+    /* A typed call must box its values, because the dispatcher examines them (for exceptions see
+     * unboxed_of() in typed.c). */
+    bool boxes;
     uint32_t n_kernels, n_columns;
     dpi_kernel **kernels; /* the entry holds a reference to each */
     /* [n_slots] index in `kernels`, maybe with DPI_CELL_WARY; or DPI_CELL_MISSING or _AMBIGUOUS */

@@ -1,4 +1,6 @@
-/* listen.c -- calls the registry's listeners for new definitions, changes and notes of plugins.
+/* listen.c -- calls the registry's listeners: when an operator's definition is added or removed,
+ * after each published change of the registrations, and when a plugin sets a text about itself with
+ * dp_note().
  *
  * Listeners run under the registry's lock. */
 #include "change.h"

@@ -164,7 +164,8 @@ static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, c
 }
 
 /* Check that unit `u` may be removed.  DP_EBUSY: another unit has registrations for a backend or
- * kind of `u`, and `next`, the unit that replaces `u` (may be NULL), does not name it. */
+ * kind of `u`, and `next`, the unit that replaces `u` (may be NULL), does not name that backend or
+ * kind. */
 static int check_backends_free(const dp_registry *reg, const dp_unit *u, const dp_unit *next,
                                dp_error *err)
 {

@@ -21,7 +21,7 @@ struct dp_registry {
     dpi_fallbacks fallbacks;
     struct dpi_library *libraries; /* owners of namespaces, sorted by namespace */
     uint32_t n_observers;
-    dpi_kernel **observers;    /* in load order; `unboxed` is the observer's function */
+    dpi_kernel **observers;    /* by load number; borrowed; `unboxed` is the observer's function */
     dp_generators *generators; /* for contexts that were given no generators */
     pthread_mutex_t ctx_lock;
     dp_ctx *contexts;
@@ -30,8 +30,9 @@ struct dp_registry {
     dpi_snapshot *retired;
     struct dpi_plugin *plugins;    /* sorted by load number (list.c) */
     struct dpi_image *note_images; /* plugins that may call dp_note() (notes.c) */
-    /* `plugins_free` is set when the first plugin is loaded, `threads_end` when a plugin starts its
-     * first thread.  dp_registry_free() calls both; false: a thread still runs, so the registry
+    /* `plugins_free` unloads all plugins; it is set when a plugin is first loaded.  `threads_end`
+     * joins all threads of dp_thread_start(); it is set when the first one starts.  NULL: not set.
+     * dp_registry_free() calls one after the other; false: a thread still runs, so the registry
      * must not be freed. */
     bool (*plugins_free)(dp_registry *reg), (*threads_end)(dp_registry *reg);
     pthread_mutex_t plugin_lock; /* held during a load, unload or reload */
@@ -40,9 +41,10 @@ struct dp_registry {
     dp_unit *units;
 };
 
-/* All registrations of one load of a plugin, which are added and removed in one change.  They are
- * made from the plugin's blocks (dp_block), and checked completely before anything changes.  A unit
- * owns copies of all strings, because the plugin may be unmapped before the unit is freed. */
+/* All registrations of one load of a plugin, or of one dp_registry_attach(), which are added and
+ * removed in one change.  They are made from blocks (dp_block, the records that the macros of
+ * plugin.h emit), and checked completely before anything changes.  A unit owns copies of all
+ * strings, because the plugin may be unmapped before the unit is freed. */
 struct dp_unit {
     dp_unit *next;
     dp_registry *reg;
@@ -53,30 +55,35 @@ struct dp_unit {
 };
 
 typedef struct dpi_attach_options {
-    bool reject_override; /* DP_EEXISTS if a kernel would replace one of another plugin */
+    /* DP_EEXISTS if another plugin has a kernel for the same operator and key as a new one */
+    bool reject_override;
     /* For a reload: the unit that the new unit replaces in the same snapshot.  The new unit gets
-     * its load number.  Calls that pin an older snapshot may still run the replaced unit's
-     * kernels. */
+     * the load number of `replace`.  Calls that pin an older snapshot may still run the kernels of
+     * `replace`.  NULL: the new unit replaces none. */
     dp_unit *replace;
 } dpi_attach_options;
 
-/* Check `blocks` and publish their registrations in one snapshot.  On failure nothing has changed.
- * `overrides` (may be NULL) gets a line for each replaced kernel, for the report.  The blocks are
- * processed in the order of (file, line). */
+/* Check `blocks` and publish their registrations in one snapshot.  The registry lists *out until
+ * dpi_registry_detach(); then the caller frees it.  On failure nothing has changed.  `o` may be
+ * NULL.  `overrides` (may be NULL) gets a line for each new kernel that stands above an older one
+ * of the same operator and key.  The blocks are processed in the order of (file, line). */
 int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
                         const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
                         dp_unit **out, dpi_text *overrides, dp_error *err);
-/* Publish a snapshot without the unit's registrations.  Calls may still run its kernels. */
+/* Publish a snapshot without the unit's registrations.  Calls may still run its kernels.  DP_EBUSY:
+ * another unit has kernels for a backend or kind of wrapper tensors that the unit names. */
 int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
-/* Undo a detach, because calls did not stop using the unit in time.  Each kernel gets back its old
- * position among the kernels of its operator and key.  Publishes one snapshot. */
+/* Undo a detach, because a later step of an unload failed: publish a snapshot with the unit's
+ * registrations, and reopen the unit's generation.  Each kernel gets back its old position among
+ * the kernels of its operator and key. */
 int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
-void dpi_unit_free(dp_unit *unit); /* allowed only after the unit was detached or replaced */
+/* Free a unit that is not attached, and end its backends and kinds.  NULL is allowed. */
+void dpi_unit_free(dp_unit *unit);
 dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
 
-/* Return the number for the letters `code` ("TTs>T") that entries and typed callers of `reg`
- * compare: that of dpi_code_intern() in the low DPI_CODE_BITS bits, and the registry's number above
- * these bits.  0: no memory, or too many different letters. */
+/* Return the number by which entries and typed callers of `reg` compare the letters `code`, such as
+ * "TTs>T": the number from dpi_code_intern() in the low DPI_CODE_BITS bits, and the registry's
+ * number above these bits.  0: dpi_code_intern() failed. */
 static inline uint32_t dpi_registry_code(const dp_registry *reg, const char *code)
 {
     uint32_t number = dpi_code_intern(code);

@@ -1,8 +1,9 @@
-/* snapshot.c -- publishes snapshots, and frees retired ones that no thread uses.
+/* snapshot.c -- publishes snapshots, and frees retired ones that nobody uses.
  *
- * A reader pins a snapshot: it stores the pointer in its thread record with a plain store, then
+ * A reader pins a snapshot: it stores the pointer in its thread record, without a fence, then
  * checks that this snapshot is still the newest.  A writer publishes the new snapshot, runs a
- * barrier on every thread (barrier.c), and then frees the snapshots that no thread record names. */
+ * barrier on every thread (barrier.c), and then frees the snapshots that no thread record names and
+ * that have no references (dpi_snapshot_get()). */
 #include "thread.h"
 
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
@@ -56,7 +57,7 @@ void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s)
     }
 }
 
-/* Free the retired snapshots that no thread pins.  The caller holds reg->lock. */
+/* Do the work of dpi_registry_reclaim().  The caller holds reg->lock. */
 static void reclaim(dp_registry *reg)
 {
     dpi_snapshot **link = &reg->retired;

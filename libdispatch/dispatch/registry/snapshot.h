@@ -20,7 +20,7 @@ typedef struct dpi_snapshot {
     uint32_t n_plain;    /* n_entries, or 0 if some observer observes all calls */
     dpi_entry **entries; /* [n_entries] by operator id; NULL: no definition and no kernel */
     /* [n_plain] a copy of `entries`, with NULL for operators that an observer may observe; the same
-     * pointer as `entries` if there is no such operator */
+     * pointer as `entries` if there is no observer, or if n_plain is 0 */
     dpi_entry **plain;
     dpi_names *names;
     uint32_t n_observers;
@@ -44,11 +44,12 @@ size_t dpi_base_bytes(const char *name); /* length of "ns::base" in full name `n
 /* -- snapshot.c -- */
 
 /* Make `s` the newest snapshot, and put the previous one in the list of retired snapshots, which
- * are freed when no thread uses them.  The registry owns `s` from then on.  The caller holds
+ * dpi_registry_reclaim() frees.  The registry owns `s` from then on.  The caller holds
  * reg->lock. */
 void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s);
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s);
-/* Free the retired snapshots that no thread pins.  True: some retired snapshots are left. */
+/* Free the retired snapshots that no thread pins and that have no references.  True: some retired
+ * snapshots are left. */
 bool dpi_registry_reclaim(dp_registry *reg);
 
 /* Return the newest snapshot with a reference, which dpi_snapshot_put() gives back.  Calls do not

@@ -32,7 +32,8 @@ static const uint64_t autogradother_backends =
     DPI_BIT(FPGA) | DPI_BIT(Vulkan) | DPI_BIT(Metal) | DPI_BIT(CustomRNGKeyId) |
     DPI_BIT(MkldnnCPU) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) | DPI_BIT(Quantized);
 
-/* Stands for a kernel that does not exist, but that a question is about (`extra`). */
+/* Stands for a kernel that does not exist, but that a query assumes (`extra` in
+ * dpi_table_cell()). */
 static const dpi_kernel what_if_kernel;
 
 enum { N_ALIASES = DP_ALIAS_END - DP_ALIAS_FIRST };

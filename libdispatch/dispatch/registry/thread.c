@@ -1,9 +1,9 @@
 /* thread.c -- the records in which threads publish the snapshots and kernels that they use.
  *
- * A thread takes a record at its first call and gives it back when the thread ends.  Records are
- * never freed, so another thread can walk the list at any time.  Other threads read the records to
- * free unused snapshots, to wait until no call uses a plugin, to list running calls and to write
- * the crash report. */
+ * A thread takes a record when it first needs one, usually for its first call of an operator, and
+ * gives it back when the thread ends.  Records are never freed, so another thread can walk the list
+ * at any time.  Other threads read the records to free unused snapshots and replaced shapes, to
+ * wait until no call uses a plugin, to list running calls and to write the crash report. */
 #include "thread.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +38,9 @@ static void thread_exit(void *p)
     atomic_store_explicit(&t->used, 0, memory_order_release);
 }
 
-/* Return the number of shape changes (dpi_changes.n) at the time when `t` began to use shapes of
- * tensors, in a call or by dp_shapes_pin().  UINT64_MAX: `t` uses none. */
+/* Return the value of dpi_changes.n (which counts changes of shapes, from 1) when `t` began to use
+ * shapes of tensors, in a call or by dp_shapes_pin().  0 or 1: `t` has not read dpi_changes.n yet.
+ * UINT64_MAX: `t` uses no shapes. */
 static uint64_t oldest_use(const dpi_thread *t)
 {
     uint64_t pinned = atomic_load_explicit(&t->shapes_pin, memory_order_acquire),
@@ -51,7 +52,8 @@ static uint64_t oldest_use(const dpi_thread *t)
 }
 
 /* Return the least oldest_use() of all threads, for dpi_oldest_call().  If a thread's pin is not
- * visible here yet, the thread reads dpi_changes.n after this barrier, so it sees all changes. */
+ * visible here yet, the thread reads dpi_changes.n after this barrier, so it sees all changes that
+ * were made before. */
 static uint64_t oldest_call(void)
 {
     uint64_t oldest = UINT64_MAX;
@@ -129,7 +131,7 @@ int dp_shapes_pin(dp_error *err)
 
     if (t == &dpi_thread_nobody && (t = dpi_thread_enter(err)) == NULL)
         return DP_ERESOURCE;
-    /* 1 pins all shapes, until the number of changes has been read. */
+    /* 1, the least value of dpi_changes.n, pins all shapes, old and new, until that was read. */
     atomic_store_explicit(&t->shapes_pin, 1, memory_order_release);
     dpi_thread_fence(dpi_membarrier_works);
     uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);
@@ -180,8 +182,8 @@ void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES])
     out[DPI_LABEL_BYTES - 1] = '\0';
 }
 
-/* Describe the running calls of `t` in `out`.  The caller holds the registry's lock, which keeps
- * the kernels and snapshots that frames name from being freed. */
+/* Describe at most `cap` running calls of `t` in `out`; return their number.  The caller holds the
+ * registry's lock, which keeps the kernels that frames name from being freed. */
 static size_t running_of(dpi_thread *t, dp_registry *reg, dp_running *out, size_t cap)
 {
     uint32_t depth = atomic_load_explicit(&t->depth, memory_order_acquire);

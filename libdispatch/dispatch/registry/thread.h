@@ -12,18 +12,22 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One call of a thread.  Only this thread writes the frame, with relaxed stores; other threads read
- * the atomic members. */
+/* One call of a thread.  Only this thread writes the frame, except `touched`, which any thread may
+ * set.  `kernel` is stored with release, the other atomic members relaxed.  Other threads read the
+ * atomic members. */
 typedef struct dpi_frame {
     _Atomic(const dpi_kernel *) kernel; /* NULL: none */
     _Atomic(const dp_op *) op;
     /* The call's key set without the keys that fall through; the kernel is its highest key's. */
     _Atomic(uint64_t) functionality, backend;
-    _Atomic(const dp_value *) args; /* arguments of a running boxed call, else NULL */
+    _Atomic(const dp_value *) args; /* arguments of a running boxed call; else NULL */
     /* Dispatcher state of the context when the call began; only the frame's own thread reads it.
      * Not set by the fast path for outermost calls (enter_short()). */
     struct dpi_state *state;
-    _Atomic(uint64_t) touched; /* not 0: a kernel with DP_FLAG_META may have written bytes */
+    /* not 0: the call's kernel may have written bytes of tensors (dpi_ctx_touch()).  Read only for
+     * kernels with DP_FLAG_META, which can also run on tensors without memory: while `touched` is
+     * 0, such a kernel has written no bytes itself. */
+    _Atomic(uint64_t) touched;
     uint64_t unused;
 } dpi_frame;
 _Static_assert(sizeof(dpi_frame) == 64, "a power of 2");
@@ -41,7 +45,7 @@ typedef struct dpi_thread {
     uint32_t number;                      /* from 1, unique among the records */
     _Atomic(const dpi_snapshot *) pinned; /* the snapshot that the thread pins; NULL: none */
     atomic_uint depth;                    /* number of frames in use */
-    dpi_looker looker;                    /* number of shape changes when the running call began */
+    dpi_looker looker;                    /* dpi_changes.n when the outermost running call began */
     /* label_id of the dp_ctx that set `since` and `label`; only the record's own thread uses it */
     uint64_t labelled;
     atomic_uint_fast64_t since; /* time when the request began, in nanoseconds; 0: unknown */
@@ -53,7 +57,8 @@ typedef struct dpi_thread {
     uintptr_t stack_floor;            /* dpi_stack_floor() of this thread */
 } dpi_thread;
 
-/* Name and file of a thread that a plugin started, for crash reports; "" for other threads. */
+/* The line about the calling thread in a crash report, with the thread's name and its plugin's .so
+ * file, if a plugin started the thread; else "". */
 enum { DPI_THREAD_PLUGIN_BYTES = 512 };
 extern _Thread_local char dpi_thread_plugin[DPI_THREAD_PLUGIN_BYTES];
 
@@ -65,15 +70,15 @@ extern bool dpi_membarrier_works; /* false: no membarrier(2), so every call runs
 
 /* -- thread.c -- */
 
-/* The calling thread's record. */
+/* The calling thread's record; &dpi_thread_nobody while the thread has none. */
 extern _Thread_local dpi_thread *dpi_thread_self;
-/* The value of dpi_thread_self before a thread's first call.  It seems to pin a snapshot, so the
- * fast path of a call, which requires that none is pinned, is not taken; the slow path makes the
- * record. */
+/* The value of dpi_thread_self before a thread's first call.  Its `pinned` is not NULL, so the fast
+ * path of a call, which requires that no snapshot is pinned, is not taken; the slow path calls
+ * dpi_thread_enter(). */
 extern dpi_thread dpi_thread_nobody;
 
 enum { DPI_LABEL_BYTES = 32 };
-void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES]);
+void dpi_thread_label(const dpi_thread *t, char out[DPI_LABEL_BYTES]); /* copy the label of `t` */
 const dpi_thread *dpi_threads(void);         /* the newest record, head of the list of records */
 dpi_thread *dpi_thread_enter(dp_error *err); /* give this thread a record; NULL: *err says why */
 
@@ -91,8 +96,10 @@ static inline void dpi_thread_fence(bool barriers)
     }
 }
 
-/* Pin the newest snapshot, and the current shapes of all tensors, for this thread, which must not
- * have a snapshot pinned.  False: a newer snapshot was published; *out must not be read. */
+/* Pin the newest snapshot, and the current shapes of all tensors, for this thread, whose record is
+ * `t`.  The thread must not use a snapshot that it pinned before.  False: a newer snapshot was
+ * published meanwhile, so *out may have been freed: do not read it, but try again or call
+ * dpi_thread_unpin(). */
 static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, bool barriers,
                                       const dpi_snapshot **out)
 {
@@ -110,16 +117,16 @@ static inline void dpi_thread_unpin(dpi_thread *t)
 }
 
 bool dpi_thread_pins(const dpi_snapshot *s); /* does any thread pin `s`? */
-/* Return true if no thread runs a kernel of `gen`, and none can start one.  Without `close`, this
- * is true if no thread pins a snapshot older than the detach of `gen`.  With `close`, first close
- * `gen`, so that no call can enter its kernels any more; then it is true if no frame names `gen`.
- * False: `who` (`bytes` bytes) describes a call that may use `gen`. */
+/* Return true if no thread runs a kernel of `gen`, and none can start one.  Without `close`, that
+ * is the case if no thread pins a snapshot older than the detach of `gen`.  With `close`, first
+ * close `gen`, so that no call can enter its kernels any more; then it is the case if no frame
+ * names `gen`.  False: `who` (`bytes` bytes, or NULL) describes a call that may use `gen`. */
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
                          size_t bytes);
-/* Poll dpi_generation_idle() for at most `timeout_ms` milliseconds (-1: without limit).  False: a
- * call still uses `gen`, and `who` describes the call.  `close`: close `gen` after 50 ms, so that
- * calls with an older snapshot fail, with an error that names the plugin, when they want to enter
- * one of its kernels. */
+/* Poll dpi_generation_idle() for at most `timeout_ms` milliseconds (negative: without limit); with
+ * `close`, for at least 50 ms.  False: a call still uses `gen`, and `who` describes the call.
+ * `close`: close `gen` after 50 ms, so that calls with an older snapshot fail, with an error that
+ * names the plugin, when they want to enter one of its kernels. */
 bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
                           char *who, size_t bytes);
 

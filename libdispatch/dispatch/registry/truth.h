@@ -12,10 +12,12 @@
 
 /* One load of the code of one plugin or unit. */
 typedef struct dpi_generation {
-    atomic_uint refs;   /* references to this struct; they do not keep the code mapped */
-    atomic_int closed;  /* 1: calls must not enter its kernels any more (I4 in thread.h) */
-    atomic_uint warned; /* DPI_WARNED_*: warnings already given for its code */
-    /* number of the first snapshot without its kernels; UINT64_MAX: the newest one has them */
+    atomic_uint refs;  /* references to this struct; they do not keep the code mapped */
+    atomic_int closed; /* 1: calls must not enter its kernels any more (I4 in thread.h) */
+    /* DPI_WARNED_*: a warning was given already that a kernel, or an observer, has changed the
+     * floating-point environment */
+    atomic_uint warned;
+    /* number of the first snapshot without its kernels; UINT64_MAX: it is not detached */
     atomic_uint_fast64_t gone_at;
     uint64_t number; /* grows with every load in the registry */
     /* Kernels with a higher load number are newer.  A reload keeps the number of the plugin that it
@@ -41,9 +43,12 @@ typedef struct dpi_kernel {
     uint32_t line;
     uint32_t order; /* position among the registrations of its plugin; higher is newer */
     uint16_t flags; /* DP_FLAG_* */
-    dp_key key;     /* key or alias key of the registration; for an observer, Undefined: all keys */
-    /* `file`: the source file; `code`: letters of the C type, or the text of a formula.  Owned
-     * copies, because the plugin may be unmapped. */
+    /* key or alias key of the registration; for an observer: the key whose calls it observes,
+     * Undefined (any key) or DPI_OBSERVES_SESSIONS */
+    dp_key key;
+    /* `file`: the source file.  `code`: the letters of the C type of `unboxed` (plugin.h, like
+     * "TTs>T"), or the text of a formula; else "".  Owned copies, because the plugin may be
+     * unmapped. */
     char *file, *code;
     /* bits of the dtypes in the header with which the plugin was built; 0: all of this host's */
     uint64_t dtypes;
@@ -73,7 +78,7 @@ struct dp_op {
     dpi_generation *def_gen; /* generation that defined it; holds a reference */
     char *def_file, *tags;   /* borrowed from the definition's dpi_reg */
     uint32_t def_line;
-    uint64_t def_order; /* position among all definitions: load number, then order in its plugin */
+    uint64_t def_order; /* load number << 32 | position among its plugin's registrations */
     uint32_t n_stacks, cap_stacks;
     dpi_stack *stacks; /* [n_stacks] ascending by dp_key */
 };
@@ -83,7 +88,7 @@ typedef struct dp_op dpi_truth;
  * fallback of a functionality serves all backends without a fallback of their own. */
 typedef struct dpi_fallbacks {
     dpi_kernel *kernel[DPI_SLOTS_MAX]; /* by number of the runtime key, dpi_key_slot() */
-    dpi_kernel *of_all[DPI_RANKS];     /* by rank of the functionality, for all its backends */
+    dpi_kernel *of_all[DPI_RANKS];     /* by dpi_rank() of the functionality, for all backends */
 } dpi_fallbacks;
 static inline const dpi_kernel *dpi_fallback_for(const dpi_fallbacks *f, dp_key k)
 {
@@ -99,8 +104,8 @@ typedef struct dpi_library {
     dpi_generation *gen;
 } dpi_library;
 
-/* One registration of a unit, which was checked.  The struct has all data to add the registration
- * to a truth, remove it and add it again; to add it allocates only elements of the truth's
+/* One checked registration of a unit (registry.h).  The struct has all data to add the registration
+ * to a truth, remove it and add it again.  Adding it allocates only elements of the truth's
  * arrays. */
 typedef struct dpi_reg {
     uint8_t kind; /* DPI_REG_* */
@@ -130,12 +135,18 @@ enum {
 };
 
 dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key); /* NULL: no kernel for `key` */
+/* Insert `k` in the stack of its key, after all newer kernels.  The stack gets a reference of its
+ * own.  DP_ERESOURCE: no memory. */
 int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err);
+/* Remove `k`, if it is there, and the stack's reference to it. */
 void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k);
 /* Set the definition to `def`, whose file and tags are borrowed; NULL: remove the definition. */
 void dpi_truth_define(dpi_truth *t, const dpi_reg *def);
+/* Make `to` a copy of `from` with references of its own.  Its strings are borrowed.  DP_ERESOURCE:
+ * no memory; `to` holds nothing. */
 int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err);
-/* Overwrite `to` with the contents of `from`, which must not be used or freed afterwards. */
+/* Overwrite all fields of `to` but id, reg and name with those of `from`, which must not be used or
+ * freed afterwards.  What `to` had before is not released: the caller has copied the struct. */
 void dpi_truth_move(dpi_truth *to, const dpi_truth *from);
 void dpi_truth_fini(dpi_truth *t); /* does not free the operator's name */
 void dpi_op_free(dp_op *op);

@@ -1,4 +1,5 @@
-/* unit.c -- turns a plugin's blocks (dp_block) into checked registrations (dpi_reg).
+/* unit.c -- turns a plugin's blocks (dp_block, the records that the macros of plugin.h emit) into
+ * checked registrations (dpi_reg).
  *
  * Over 500 lines: one function for each kind of block. */
 #include "base/kind.h"
@@ -67,7 +68,8 @@ static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, con
     k->line = r->line;
     k->order = r->order;
     k->dtypes = dtypes_of(b);
-    /* Without DP_FLAG_VIEWS every call takes the boxed path, where dtypes are checked. */
+    /* Without DP_FLAG_VIEWS every typed call of such a kernel is boxed (dpi_entry.boxes), and boxed
+     * calls check the dtypes. */
     k->flags = k->dtypes != 0 ? flags & (uint16_t)~DP_FLAG_VIEWS : flags;
     k->key = r->key;
     *out = k;
@@ -126,7 +128,8 @@ static dpi_reg *reg_add(dp_unit *u, uint8_t kind, const dp_block *b, dp_error *e
     return r;
 }
 
-/* Check that "also_written:NAME" names an argument: a misspelled name would have no effect. */
+/* Refuse control characters in the tags, and "also_written:NAME" if no argument has this name: a
+ * misspelled name would have no effect. */
 static int check_tags(const dp_block *b, const dp_item *item, const dp_schema *s, dp_error *err)
 {
     static const char tag[] = "also_written:";
@@ -363,7 +366,8 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
                                 err);
 }
 
-/* Find what `b` observes: calls of one operator ("aten::mm"), of one key, or all calls. */
+/* Store in `r` what `b` observes: calls of one operator ("aten::mm", in r->op), of one key (in
+ * r->key), or all calls (r->key stays Undefined).  *one_op: is it one operator? */
 static int observer_of(dpi_change *c, dpi_reg *r, const dp_block *b, bool *one_op, dp_error *err)
 {
     dp_error why = DP_ERROR_INIT;
