@@ -85,8 +85,8 @@ static void list_keys(const dp_registry *reg, key_list *keys)
 
 /* -- lists of keys as text -- */
 
-/* Print `name`, the name of key `k`, with "*" for its backend: "Autograd*" for AutogradCPU.  For
- * CPU, whose name has no functionality, print "Dense*". */
+/* Print `name`, the name of key `k`, with "*" for its backend: "Autograd*" for AutogradCPU.  For a
+ * key of Dense, whose name is just the backend's ("CPU"), print "Dense*". */
 static void print_star(dpi_text *t, dp_key k, const char *name)
 {
     size_t n = strlen(name) - strlen(dpi_backend_name(dp_key_backend(k)));

@@ -84,7 +84,7 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
 }
 
 /* Return a text that says why a call with key set `keys` runs the kernel of cell `c`.  `above`: key
- * of the step before. */
+ * of the step before; Undefined: this is the first step. */
 static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dpi_cell c,
                             dp_key above)
 {

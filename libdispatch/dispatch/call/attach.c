@@ -1,7 +1,8 @@
 /* attach.c -- values that plugins attach to tensors (dp_tensor_attach), freed with the tensor.
  *
  * A tensor points to a list of entries.  An entry is a key and a value that was copied with
- * dp_value_copy().  It has no pointer into a plugin, so it may outlive the plugin that attached it.
+ * dp_value_copy().  No pointer in an entry leads into a plugin, so an entry may outlive the plugin
+ * that attached it.
  *
  * An entry may refer to tensors, but a tensor must not refer to itself, not even through other
  * tensors: it would never be freed.  So each tensor with entries has a level: 1 + the highest level

@@ -1,10 +1,10 @@
 /* bind.c -- choose the overload of a call and fit the arguments to its schema.
  *
- * Overloads are tried in the order of definition, in two passes: first with exact kinds only, then
- * with numbers accepted for tensors and 0-dim tensors for numbers (python_arg_parser.cpp).  If only
- * one overload takes this number of arguments with these names, the first pass is skipped.  No
- * error message is formatted in these passes.  If no overload fits, the most likely overload is
- * tried again to describe the error. */
+ * Overloads are tried in the order of definition, in two passes.  The second pass also accepts
+ * numbers for tensors, and 0-dim tensors for numbers (python_arg_parser.cpp).  If only one overload
+ * takes this number of arguments with these names, the first pass is skipped.  No error message is
+ * formatted in these passes.  If no overload fits, the most likely overload is tried again to
+ * describe the error. */
 #include "bind.h"
 #include "coerce.h"
 #include "ctx.h"
@@ -228,7 +228,8 @@ static int fail_undefined(const dpi_entry *e, dp_error *err)
                         e->op->name, k->gen->plugin, k->file, k->line);
 }
 
-/* List the overloads that `name` may mean, without those that have no schema. */
+/* List the overloads that have the full name `name`, or, if it names no overload, that base name;
+ * leave out those without a schema. */
 static int candidates(const dpi_request *rq, const char *name, const dpi_entry ***out, size_t *n)
 {
     dp_ctx *ctx = rq->ctx;
@@ -366,7 +367,7 @@ static int choose(const dpi_request *rq, const dpi_entry *const *list, size_t n,
 
 /* Return the position of the argument whose list a call may give as numbers one by one, like sizes
  * in permute(x, 1, 0): the last positional one of schema `s`, if it is a list of ints of any
- * length.  DP_LIMIT_ARGUMENTS: it has none, or `rq` has other values there. */
+ * length.  DP_LIMIT_ARGUMENTS: it is not, or `rq` has no values there, or others than ints. */
 static uint32_t spread_from(const dpi_request *rq, const dp_schema *s)
 {
     uint32_t n = positionals(s);

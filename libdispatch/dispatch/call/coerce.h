@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A call that is being bound. */
+/* A call that dp_bind() is binding. */
 typedef struct dpi_request {
     dp_ctx *ctx;
     const dp_value *args;
@@ -17,7 +17,7 @@ typedef struct dpi_request {
     const dp_kwarg *kwargs;
     size_t n_kwargs;
     dpi_kinds *kinds;     /* NULL: no argument is a symbol */
-    bool single_overload; /* only one overload can be meant */
+    bool single_overload; /* just one overload takes arguments of this number and names */
     bool names_checked;   /* check_names() of bind.c has passed */
 } dpi_request;
 

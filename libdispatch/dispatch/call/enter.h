@@ -58,7 +58,7 @@ DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* Fail because the running kernel called dp_parallel_for(), but its tensors have no memory. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 /* Check a tensor before the running kernel changes its shape, its storage or the parts of a
- * wrapper.  DP_EPLUGIN: `t` is an argument that the schema does not mark as written. */
+ * wrapper.  DP_EPLUGIN: `t` is an argument that the operator does not write (dpi_entry.written). */
 int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* in output.c */
 /* Fail because the body of dp_parallel_for() called an operator. */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
@@ -234,7 +234,7 @@ static inline dp_keyset with_marks(dp_keyset given, dp_keyset arguments, dp_keys
  * `e` was built has no kernel. */
 static inline unsigned resolve(const dpi_entry *e, dp_keyset *ks)
 {
-    /* A key set without a backend uses the column of bit 0. */
+    /* A key set without a backend uses the column of bit 0, that of CPU. */
     unsigned column = dpi_slot_rows[top_bit(ks->backend | 1)].column;
 
     if (DPI_UNLIKELY(column >= e->n_columns))
@@ -354,8 +354,8 @@ enter(dp_ctx *ctx, const dpi_entry *e, dp_keyset *ks, const dp_value *args, unsi
     return enter_kernel(ctx, e, e->kernels[cell], *ks, args, flags, opened);
 }
 
-/* Remove the call's frame.  Also close the guards that the kernel has left open, e.g. because it
- * failed. */
+/* Remove the call's frame, and end its measurement.  Also close the guards that the kernel has left
+ * open, e.g. because it failed. */
 static inline __attribute__((always_inline)) void leave(dp_ctx *ctx, const open_call *opened)
 {
     dpi_thread *t = ctx->thread;

@@ -327,8 +327,11 @@ static bool shares_with_argument(const fallback *f, const dp_tensor *t)
     return false;
 }
 
-/* Replace *t, which the CPU kernel returned, by the tensor that this call returns.  On failure, *t
- * becomes NULL. */
+/* Replace *t, which the CPU kernel returned, by the tensor that this call returns: the argument
+ * whose twin *t is; or a view of an argument's storage, if *t is on the CPU copy of that storage
+ * (unless a Device argument asks for another device); or *t itself, if it is on a device already,
+ * is a view of an argument on the CPU, or the target is the CPU; else a copy on the target device.
+ * `is_view`: the schema says that the return is a view.  On failure, *t becomes NULL. */
 static int tensor_to_device(fallback *f, dp_tensor **t, bool is_view)
 {
     dp_tensor *cpu = *t, *out = NULL;

@@ -6,7 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Begin a step of the trace.  Return its index, or -1: no memory, or DP_LIMIT_TRACE is reached.
+/* Begin a step of the trace: one call of a kernel, `depth` calls inside the outermost call.  Return
+ * the index of the step, or -1: no memory, or the trace has DP_LIMIT_TRACE steps.
  * dpi_trace_leave() ends step `step`, which took `nanos` nanoseconds. */
 int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,
                         const dpi_kernel *k, uint8_t provenance);

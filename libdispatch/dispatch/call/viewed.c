@@ -1,6 +1,7 @@
 /* viewed.c -- make returns that the schema marks as views join their argument.
  *
- * To join means to get the argument's version counter and root (dpi_tensor_join). */
+ * To join means to get the argument's version counter and root (dpi_tensor_join).  The root of a
+ * view is the tensor that is no view itself: PyTorch's Tensor._base. */
 #include "viewed.h"
 #include "ctx.h"
 

@@ -14,7 +14,7 @@ static size_t whole_characters(const char *text, size_t n)
     return n;
 }
 
-/* Is the warning known already, or is the limit of warnings reached? */
+/* Has the request this warning already, or DP_LIMIT_WARNINGS warnings? */
 static bool is_dropped(const dp_ctx *ctx, const char *text)
 {
     for (uint32_t i = 0; i < ctx->n_warnings; i++)

@@ -3,7 +3,8 @@
 #include "trace.h"
 
 /* Run the function of observer `k`.  A frame of this thread has `k` as its kernel meanwhile, so the
- * observer's code cannot be unmapped. */
+ * observer's code cannot be unmapped.  If all frames are in use (DP_LIMIT_CALL_DEPTH), or the
+ * observer's generation is closed, the function does not run. */
 static void observe(dp_ctx *ctx, const dpi_kernel *k, dp_observation *o, const dp_op *op)
 {
     dpi_thread *t = ctx->thread;

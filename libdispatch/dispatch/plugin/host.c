@@ -23,7 +23,9 @@ static dp_host host = {
 #undef DP_FN
 };
 
-/* Folders that use this one call these functions from constructors, before any plugin is loaded. */
+/* Define dpi_fill_NAME() for each function of DP_FN_ABOVE.  The folders that implement these
+ * functions (autograd, program) call dpi_fill_NAME() from constructors, before any plugin is
+ * loaded. */
 #define DP_FN(ret, name, params, args)
 #define DP_FN_ABOVE(ret, name, params, args)                                                       \
     void dpi_fill_##name(ret(*fn) params)                                                          \

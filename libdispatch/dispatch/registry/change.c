@@ -202,7 +202,7 @@ static int check_codes(const dpi_truth *t, dp_error *err)
     return 0;
 }
 
-/* Return the next older kernel than `k` for k's key, or NULL.  `k` may not be the newest itself. */
+/* Return the next older kernel for k's key, or NULL.  After a reload `k` need not be the newest. */
 static const dpi_kernel *kernel_below(dpi_truth *t, const dpi_kernel *k)
 {
     const dpi_stack *s = dpi_truth_stack(t, k->key);

@@ -1,8 +1,8 @@
 /* entry.h -- an operator's dispatch table: an immutable entry computed from the operator's truth,
- * its registered definition and kernels (truth.h).
+ * its registered definition and kernels (truth.h), and from the registry's fallbacks.
  *
  *   I1: in every published snapshot, the table cell of an operator and a key is the one that
- *       dpi_table_cell() computes from the operator's truth. */
+ *       dpi_table_cell() computes from the operator's truth and the fallbacks. */
 #ifndef DPI_ENTRY_H
 #define DPI_ENTRY_H
 
@@ -64,7 +64,8 @@ typedef struct dpi_entry {
     /* bit i: a call writes argument i, by the schema, and increases its version (_version); 0 with
      * tag "keeps_version" */
     uint64_t counted;
-    /* Some return may be a list, a string or an object, so calls check the memory behind it. */
+    /* Some return may be a list, string, complex number or object, so calls check the memory behind
+     * it. */
     bool returns_memory;
     bool views; /* some return may be a view of an argument */
     /* The only return is a tensor that is a view of a tensor argument; no argument is written. */
@@ -81,9 +82,10 @@ typedef struct dpi_entry {
     dpi_kernel **kernels; /* the entry holds a reference to each */
     /* [n_slots] index in `kernels`, maybe with DPI_CELL_WARY; or DPI_CELL_MISSING or _AMBIGUOUS */
     uint16_t *table;
-    uint8_t *provenance;         /* [n_slots] DPI_P_*: the rule that filled each cell */
-    const dpi_kernel *composite; /* kernel that calls other operators; NULL: there is none */
-    dpi_kernel *formula;         /* newest derivative (DP_FORMULA); NULL: there is none */
+    uint8_t *provenance; /* [n_slots] DPI_P_*: the rule that filled each cell */
+    /* kernel that calls other operators (entry_composite() says which); NULL: there is none */
+    const dpi_kernel *composite;
+    dpi_kernel *formula; /* newest derivative (DP_FORMULA); NULL: there is none */
     /* [2 * n_columns] Bits of the functionalities that calls do not pass over.  The table has a
      * column for each backend; for column c, mask[2 * c + 1] is for calls in which an argument may
      * need a gradient (their key set has DPI_GRAD_BIT), and mask[2 * c] for other calls. */
@@ -105,14 +107,17 @@ bool dpi_cell_falls_through(dpi_cell c);
 bool dpi_cell_needs_grad(dpi_cell c);
 /* Is `k` an alias key whose kernels usually call other operators? */
 bool dpi_is_composite(dp_key k);
-/* Is `k` a composite kernel without DP_FLAG_META, of an operator that takes or returns tensors?
- * Such a kernel may access the bytes of tensors as a backend's kernel does, so it must not run for
- * tensors without memory: tensors on device meta, and fakes (like PyTorch's FakeTensor). */
+/* Is `k` a composite kernel without DP_FLAG_META (and no fallthrough), and does the operator of `e`
+ * take or return tensors?  Such a kernel may access the bytes of tensors as a backend's kernel
+ * does, so it must not run for tensors without memory: tensors on device meta, and fakes (like
+ * PyTorch's FakeTensor). */
 bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
-/* Does the CPU kernel of `e` access no bytes of its tensors?  If so, it works for any device. */
+/* Has the CPU kernel of `e` the flags of kernels that access no bytes at all (DP_FLAG_META and
+ * DP_FLAG_VIEWS)?  If so, it also works for tensors of other devices. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
-/* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  After 8 keys,
- * append ", ... 5 more" instead of the remaining keys. */
+/* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  Keys that fall
+ * through, and layers that only have a fallback, are left out.  After 8 keys, append ", ... 5 more"
+ * instead of the remaining keys. */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
 #pragma GCC visibility pop

@@ -141,7 +141,7 @@ static void backends_inherit(const dp_unit *old, const dp_unit *u)
             }
 }
 
-/* Is `k` a key of the backend or wrapper kind that registration `named` defines? */
+/* Is `k` a key of the backend or kind of wrapper tensors that registration `named` defines? */
 static bool is_key_of(const dpi_reg *named, dp_key k)
 {
     return named->kind == DPI_REG_KIND ? k == dpi_kind_key(named->bit)

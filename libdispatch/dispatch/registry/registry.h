@@ -23,7 +23,7 @@ struct dp_registry {
     uint32_t n_observers;
     dpi_kernel **observers;    /* by load number; borrowed; `unboxed` is the observer's function */
     dp_generators *generators; /* for contexts that were given no generators */
-    pthread_mutex_t ctx_lock;
+    pthread_mutex_t ctx_lock;  /* protects `contexts`, their counters and `counts_gone` */
     dp_ctx *contexts;
     uint64_t *counts_gone; /* [n_counts_gone] calls per operator id that freed contexts made */
     uint32_t n_counts_gone;

@@ -53,7 +53,7 @@ typedef struct dpi_thread {
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
     atomic_uint_fast64_t shapes_pin; /* dpi_changes.n at dp_shapes_pin(); 0: not pinned */
     struct dp_ctx *begun; /* context whose dp_ctx_begin() set `pinned`; for the own thread only */
-    void (*abandon)(struct dp_ctx *); /* closes `begun` if the thread ends; set with `begun` */
+    void (*abandon)(struct dp_ctx *); /* called for `begun` if the thread ends; set with it */
     uintptr_t stack_floor;            /* dpi_stack_floor() of this thread */
 } dpi_thread;
 

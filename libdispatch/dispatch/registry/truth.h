@@ -10,7 +10,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One load of the code of one plugin or unit. */
+/* One load of a plugin's code, or one dp_registry_attach().  A reload makes a new generation. */
 typedef struct dpi_generation {
     atomic_uint refs;  /* references to this struct; they do not keep the code mapped */
     atomic_int closed; /* 1: calls must not enter its kernels any more (I4 in thread.h) */

@@ -29,7 +29,7 @@ static bool parse_name(dpi_parser *p, dp_schema *s)
     return true;
 }
 
-/* Set the full name, "ns::base.overload".  Its length is limited. */
+/* Set the full name, "ns::base.overload", which has at most DP_LIMIT_NAME_BYTES bytes. */
 static bool join_name(dpi_parser *p, dp_schema *s)
 {
     dpi_text t = {0};

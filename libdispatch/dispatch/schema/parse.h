@@ -49,7 +49,7 @@ typedef struct dpi_parser {
 #define DIGITS  "0123456789"
 
 /* Unless its comment says otherwise, a function of cursor.c that fails sets `p->rc` and the error
- * and returns false or NULL. */
+ * and returns false or NULL.  Functions that look at the next text skip white space first. */
 /* Set an error that names the column and says "expected `what`, found ...".  Returns false. */
 bool dpi_parser_fail(dpi_parser *p, const char *what);
 /* Set error `code` that names the column and says "`what` '`name`'".  Returns false. */

@@ -105,8 +105,8 @@ int dpi_name_parse(const char *text, const char *ns, dp_schema **out, dp_error *
 bool dpi_schema_same_types(const dp_schema *a, const dp_schema *b);
 /* Append the canonical text of `t` to `out`; if `plain`, without alias annotations. */
 void dpi_type_print(dpi_text *out, const dpi_type *t, bool plain);
-/* Return the first argument or return whose type has no letters (plugin.h).  NULL: all have
- * letters. */
+/* Return the first argument or return whose type has no letters (plugin.h).  Returns that are
+ * written arguments need none.  NULL: all others have letters. */
 const dpi_argument *dpi_schema_letterless(const dp_schema *s);
 /* Does plugin.h reserve letters for this type, although no kernel can use them yet? */
 bool dpi_type_reserved(const dpi_type *t);
@@ -116,8 +116,8 @@ enum { DPI_CODE_BITS = 20 }; /* size in bits of the numbers that dpi_code_intern
 /* Return the number of the letters `code` ("TTs>T").  Equal letters have the same number for the
  * rest of the process.  0: `code` is empty, all numbers are used, or no memory. */
 uint32_t dpi_code_intern(const char *code);
-/* Return the letters whose number is `code`, of which bits above DPI_CODE_BITS are ignored.  "?":
- * no letters have this number. */
+/* Return the letters whose number is in the low DPI_CODE_BITS bits of `code`; other bits are
+ * ignored.  "?": no letters have this number. */
 const char *dpi_code_text(uint32_t code);
 const char *dpi_value_kind(const dp_value *v); /* for messages: "Tensor", "int", "list", ... */
 /* Set of the tags (dp_value.tag) of values that point to memory.  This memory must stay valid as
