@@ -1,19 +1,21 @@
-/* circular_of_type.h -- sin, cos, tan and their inverse functions for one type (float or double): a
- * part of math_of_type.h, which includes this header and defines T, U, FN() and K(). */
+/* circular_of_type.h -- sin, cos, tan, their inverse functions and atan2 for one type (float or
+ * double): a part of math_of_type.h, which includes this header and explains T, U, FN() and K(). */
 
 #define PI    K(0x1.921fb6p1f, 0x1.921fb54442d18p1)
-#define TURNS K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi */
+#define TURNS K(0x1.45f306p-1f, 0x1.45f306dc9c883p-1) /* 2 / pi: quarter turns per radian */
 /* pi / 2 = TURN_HIGH + TURN_MID + TURN_LOW */
 #define TURN_HIGH K(0x1.921fb6p0f, 0x1.921fb54442d18p0)
 #define TURN_MID  K(-0x1.777a5cp-25f, 0x1.1a62633145c07p-54)
 #define TURN_LOW  K(-0x1.ee59dap-50f, -0x1.f1976b7ed8fbcp-110)
 
-/* sin_near, cos_near and tan_near accept only |x| <= DPM_NEAR_F32 or DPM_NEAR_F64, infinities and
- * NaN.  sin, cos and tan accept every x, but have a branch, so their loops are not vectorized.  A
- * loop first asks far() about each element; if no element is far, it calls the _near variant for
- * all of them.  Both variants give the same bits. */
+/* sin_near, cos_near and tan_near accept only infinities, NaN and x with |x| <= DPM_NEAR_F32
+ * (float) or DPM_NEAR_F64 (double).  sin, cos and tan accept every x, but have a branch, so their
+ * loops are not vectorized.  A loop therefore first calls far() for each element of a block; if
+ * far() is 0 for all of them, the loop calls the _near variant for the block.  Both variants give
+ * the same bits. */
 
-/* Return a - n k pi / 2, for k = 1 or 2.  The first of the three fma() is exact. */
+/* Return a - n k pi / 2, for k = 1 or 2, where n k is an integer.  The first of the three fma() is
+ * exact. */
 DPM_INLINE T FN(reduced)(T a, T n, T k)
 {
     T r = FN(fma)(n, -k * TURN_HIGH, a);
@@ -69,7 +71,8 @@ DPM_INLINE T FN(sin_near)(T x)
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
 
-/* cos(x) = sin(x + pi / 2); the last bits of `z` are the number of half turns in x + pi / 2. */
+/* cos(x) = sin(|x| + pi / 2); the last bits of `z` are the number of half turns in |x| + pi / 2,
+ * rounded to an integer. */
 DPM_INLINE T FN(cos_near)(T x)
 {
     T a = FN(abs)(x), z = FN(fma)(a, TURNS / 2, (T)0.5) + ROUND;
@@ -85,7 +88,8 @@ DPM_INLINE T FN(tan_near)(T x)
     return FN(real)(FN(bits)(y) ^ (FN(bits)(x) & TOP));
 }
 
-/* Is |x| larger than DPM_NEAR_F32 or DPM_NEAR_F64, infinite or NaN?  1 or 0. */
+/* Return 1 if |x| is larger than DPM_NEAR_F32 (float) or DPM_NEAR_F64 (double), or if `x` is
+ * infinite or NaN; otherwise 0. */
 DPM_INLINE U FN(far)(T x)
 {
     return (FN(bits)(K(DPM_NEAR_F32, DPM_NEAR_F64)) - (FN(bits)(x) & ~TOP)) >> (BITS - 1);
@@ -135,9 +139,8 @@ DPM_INLINE T FN(atan_short)(T num, T den)
     return FN(fma)(t * s, q, t);
 }
 
-/* Like atan_short(); but if the angle is nearer to pi / 4 than to 0, the polynomial gives the
- * difference of the angle from pi / 4.  This halves the number of terms, which is faster only for
- * double. */
+/* Like atan_short(); but if the result is nearer to pi / 4 than to 0, the polynomial gives only its
+ * difference from pi / 4.  This halves the number of terms, which is faster only for double. */
 DPM_INLINE T FN(atan_long)(T num, T den)
 {
     bool high = num > 0x1.a827999fcef32p-2 * den; /* tan(pi / 8) */

@@ -3,11 +3,11 @@
  * Like those of math.h, these functions give the same bits at every vector width, in loops and for
  * single numbers.
  *
- * Functions that use sin, cos or tan have a second variant for loops, such as dpm_exp_near_c64,
- * which accepts only numbers for which dpm_far_c64 is 0 (see circular_of_type.h).  For these
- * numbers both variants give the same bits.  Infinities and NaN are treated as in C99's annex G,
- * but for exp as in PyTorch: the parts of the result are exp(x) cos(y) and exp(x) sin(y).  Any
- * thread. */
+ * exp, sin, cos, tan, sinh, cosh and tanh have a second variant for loops, such as
+ * dpm_exp_near_c64, which accepts only numbers for which dpm_far_c64 is 0 (see circular_of_type.h).
+ * For these numbers both variants give the same bits.  Infinities and NaN are treated as in C99's
+ * annex G, but for exp as in PyTorch: the parts of the result are exp(x) cos(y) and exp(x) sin(y).
+ * Any thread. */
 #ifndef PLUGINS_LIB_COMPLEX_H
 #define PLUGINS_LIB_COMPLEX_H
 

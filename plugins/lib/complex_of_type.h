@@ -1,7 +1,7 @@
 /* complex_of_type.h -- the functions of complex.h for one type.  T is the type of the real and the
- * imaginary part, U the unsigned integer of the same size.  RN(name) is the name of a function for
- * T, FN(name) the name of a function for T _Complex.  K(s, d) is `s` for float and `d` for
- * double. */
+ * imaginary part, U the unsigned integer of the same size.  RN(name) is the name of a function of
+ * math.h for T, FN(name) the name of a function for T _Complex.  K(s, d) is `s` for float and `d`
+ * for double. */
 
 #define C     T _Complex
 #define INF   ((T)INFINITY)
@@ -30,7 +30,8 @@ DPM_INLINE C FN(swap)(C z)
     return FN(make)(IM(z), RE(z));
 }
 
-/* Return 1 if a part of `z` is too large for the _near variants, otherwise 0. */
+/* Return 1 if the _near variants do not accept `z`, because a part of z is too large, infinite or
+ * NaN; otherwise 0. */
 DPM_INLINE U FN(far)(C z)
 {
     return RN(far)(RE(z)) | RN(far)(IM(z));
@@ -87,7 +88,8 @@ DPM_INLINE C FN(log)(C z)
     T p = a * a, q = b * b, low = RN(pick)(b > K(0, 0x1p-480), RN(fma)(b, b, -q), 0);
     T rounding = RN(fma)(a, a, -p) + low;
     T near_one = (T)0.5 * RN(log1p)(p - 1 + q + rounding);
-    T half = RN(pick)(a > 1, (T)0.5, 1); /* |z| may overflow */
+    /* the parts of a large z are halved, since |z| may overflow */
+    T half = RN(pick)(a > 1, (T)0.5, 1);
     T general = RN(log)(RN(hypot)(half * x, half * y)) + RN(pick)(a > 1, LN2, 0);
 
     return FN(make)(RN(pick)(p > (T)0.5, RN(pick)(p < 2, near_one, general), general),
@@ -144,8 +146,8 @@ DPM_INLINE C FN(sqrt)(C z)
     return FN(make)(re, RN(sign)(im, y));
 }
 
-/* -- circular and hyperbolic functions; for a hyperbolic one, swap the parts of z, apply the
- * circular one, and swap the parts of the result -- */
+/* -- circular and hyperbolic functions; sinh and tanh swap the parts of z, call sin or tan, and
+ * swap the parts of its result -- */
 
 DPM_INLINE C FN(sin_of)(C z, bool near)
 {
@@ -211,7 +213,8 @@ DPM_INLINE C FN(cosh_near)(C z)
 
 /* -- inverse functions.  Source: Kahan, "Branch cuts for complex elementary functions", 1987. -- */
 
-/* If a part of `z` is infinite, the real part of the result is an angle. */
+/* If x is infinite, the real part is atan2(x, |y|), because the expression of p and q would be
+ * NaN. */
 DPM_INLINE C FN(asin)(C z)
 {
     T x = RE(z), y = IM(z), a = RN(abs)(x), b = RN(abs)(y);
@@ -242,9 +245,10 @@ DPM_INLINE C FN(acosh)(C z)
     return FN(make)(RN(abs)(IM(w)), RN(sign)(RE(w), IM(z)));
 }
 
-/* The real part is ln(1 + 4 |x| / e) / 4, where e is the square of the distance of z from 1 or -1,
- * whichever is nearer.  A small distance is used directly.  For large z, the function is that of
- * the reciprocal. */
+/* The real part has the sign of x and the magnitude ln(1 + 4 |x| / e) / 4, where e is the square of
+ * the distance of z from 1 or -1, whichever is nearer.  If e is tiny, the magnitude is -ln(distance
+ * / 2) / 2 instead.  For a large z, the real part is that of 1 / z, and the imaginary part is pi /
+ * 2 with the sign of y. */
 DPM_INLINE C FN(atanh)(C z)
 {
     const T much = K(0x1p30f, 0x1p60), little = K(0x1p-40f, 0x1p-400);

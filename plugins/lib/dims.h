@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Convert a real Scalar to a double. */
+/* Convert a real Scalar (int, double or bool) to a double. */
 __attribute__((unused)) static double as_double(dp_value v)
 {
     return v.tag == DP_TAG_DOUBLE ? v.u.d : v.tag == DP_TAG_BOOL ? v.u.b : (double)v.u.i;
@@ -68,7 +68,8 @@ __attribute__((unused)) static int check_format(dp_ctx *ctx, int64_t format, int
 }
 
 /* Copy `n` sizes to `out`; one of them may be -1, and becomes the size with which the shape has
- * `numel` elements.  Source: at::infer_size. */
+ * `numel` elements.  DP_ERUNTIME: there is no such size, or the shape has another number of
+ * elements.  Source: at::infer_size. */
 __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const int64_t *sizes,
                                               size_t n, int64_t *out)
 {

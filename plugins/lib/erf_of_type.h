@@ -13,8 +13,9 @@ DPM_INLINE T FN(erf_near)(T x)
                  0x1.ce2f21a040b02p-4, -0x1.812746b0379b5p-2, 0x1.06eba8214db68p-3));
 }
 
-/* Return erf(a) for double, by the Taylor series around the nearest x0 = k / 64.  With r = a - x0,
- * u = x0 r and v = r^2, erf(a) = erf(x0) + erf'(x0) r (1 - u + 2/3 u^2 - 1/3 v + ...). */
+/* Return erf(a) for double and a >= 0, by the Taylor series around the nearest x0 = k / 64, which
+ * is `at`.  With r = a - x0, u = x0 r and v = r^2, erf(a) = erf(x0) + erf'(x0) r w, where w = 1 - u
+ * + 2/3 u^2 - 1/3 v + ... */
 DPM_INLINE T FN(erf_long)(T a)
 {
     const T grid = K(0, 0x1.8p46);
@@ -30,8 +31,8 @@ DPM_INLINE T FN(erf_long)(T a)
     return FN(pick)(a > 6, 1, FN(fma)((T)dpm_erf_table[k][1] * r, w, (T)dpm_erf_table[k][0]));
 }
 
-/* Return erf(a) for float, as 1 - e^part, where part = ln(1 - erf(a)) = -a + a q, and q is a
- * polynomial. */
+/* Return erf(a) for float and a >= 0, as 1 - e^part, where part = ln(1 - erf(a)) = -a + a q, and q
+ * is a polynomial. */
 DPM_INLINE T FN(erf_short)(T a)
 {
     T part = FN(fma)(a,
@@ -49,8 +50,8 @@ DPM_INLINE T FN(erf)(T x)
     return FN(sign)(K(FN(erf_short), FN(erf_long))(FN(abs)(x)), x);
 }
 
-/* Return exp(x^2) erfc(x), for x > 0.59 up to where erfc(x) is rounded to 0.  The polynomial is one
- * of t = (x - 4) / (x + 4). */
+/* Return exp(x^2) erfc(x), for x > 0.59 up to where erfc(x) is rounded to 0.  It is y / (x + 4),
+ * where y is a polynomial of t = (x - 4) / (x + 4). */
 DPM_INLINE T FN(erfc_part)(T x)
 {
     T d = x + 4, inverse = 1 / d;

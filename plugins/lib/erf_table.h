@@ -1,10 +1,10 @@
 /* erf_table.h -- values of erf and of its derivative, 2 / sqrt(pi) e^(-x^2), at x = k / 64, for k
- * from 0 to 6 * 64.  For larger x, erf(x) is 1 as a double, and later rows are not used.  The
- * values were computed to 40 digits and then rounded. */
+ * from 0 to 6 * 64.  For x > 6, erf(x) is 1 as a double, and erf_long() does not use the row that
+ * it reads.  The values were computed to 40 digits and then rounded. */
 #ifndef PLUGINS_LIB_ERF_TABLE_H
 #define PLUGINS_LIB_ERF_TABLE_H
 
-#define DPM_ERF_ROWS 512 /* a power of two, since every index is masked */
+#define DPM_ERF_ROWS 512 /* a power of two, since erf_long() takes k modulo it */
 
 static const double dpm_erf_table[DPM_ERF_ROWS][2] = {
     {0, 0x1.20dd750429b6dp0},

@@ -1,12 +1,17 @@
 /* math.h -- elementary functions as inline C that compilers vectorize, such as dpm_exp_f32(float)
  * and dpm_exp_f64(double); math_of_type.h and the headers that it includes have all of them.
  *
- * The same code serves loops and single numbers.  It has no branches and no calls; only erf for
- * double reads a table.  The results have the same bits at every vector width, in the last elements
- * of a loop, on every machine and with every compiler, because each step is one IEEE operation:
- * compilers must not fuse multiplications and additions, so fused ones are calls of fma.  Compile
- * it with -ffp-contract=off, and with -fno-trapping-math and -fno-math-errno, without which it is
- * not vectorized; never use -ffast-math.
+ * The same code serves loops and single numbers.  It has no branches, no calls and no tables, with
+ * these exceptions: erf for double reads a table.  sin, cos, tan, fmod and the functions that call
+ * them (rem_floor, div_floor) branch to slower code for arguments that their _near variants do not
+ * accept; loops use the _near variants.  On processors without fused multiply-add (x86-64 below
+ * v3), the functions for double call dpm_fma_f64(), so loops of them are not vectorized there.
+ *
+ * The results have the same bits at every vector width, in the last elements of a loop, on every
+ * machine and with every compiler, because each step is one IEEE operation.  Compilers must not
+ * fuse multiplications and additions; where a fused one is wanted, the code says dpm_fma_f32() or
+ * dpm_fma_f64().  Compile it with -ffp-contract=off, and with -fno-trapping-math and
+ * -fno-math-errno, without which it is not vectorized; never use -ffast-math.
  *
  * Errors are at most 1 ulp for exp and log, and at most 4 ulp for the other functions
  * (tests/unit/lib/test_math.c measures them).  Infinities, NaN, -0 and subnormal numbers are
@@ -57,22 +62,24 @@ DPM_INLINE double dpm_real_f64(uint64_t u)
     return x;
 }
 
-/* Return s + e rounded to odd (if it is not exact, to the neighbour whose last bit is 1), where `s`
- * is a sum rounded to nearest and `e` its rounding error.  Rounding the result again to fewer
- * digits then gives what rounding the exact sum once would give. */
+/* Return s + e rounded to odd: if s + e is not a double, the result is that of the two neighbouring
+ * doubles whose last bit is 1.  `s` is a sum rounded to nearest, and `e` its rounding error.
+ * Rounding the result again to fewer digits then gives what rounding the exact sum once would
+ * give. */
 DPM_INLINE double dpm_to_odd(double s, double e)
 {
     uint64_t u = dpm_bits_f64(s), even = ~u & 1, down = (u ^ dpm_bits_f64(e)) >> 63;
-    uint64_t step = (even ^ -down) + down; /* `even` or -even, towards the sign of `e` */
+    uint64_t step = (even ^ -down) + down; /* `even`, or -even if the signs of `s` and `e` differ */
 
     return dpm_real_f64(u + (e != 0 ? step : 0));
 }
 
-/* a * b + c, rounded once.
+/* Return a * b + c, rounded once.
  *
- * For processors without such an instruction (x86-64 below v3) it is made of other operations,
- * since fma() of the C library would be a call for each element.  Source: Boldo and Melquiond,
- * "Emulation of FMA and correctly rounded sums", 2008. */
+ * For processors without such an instruction (x86-64 below v3) it is made of other operations:
+ * inline for float, so that loops are vectorized; for double as a function of this file, in place
+ * of fma() of the C library.  Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded
+ * sums", 2008. */
 #if defined(__FMA__) || defined(__aarch64__)
 DPM_INLINE float dpm_fma_f32(float a, float b, float c)
 {
@@ -109,9 +116,9 @@ DPM_INLINE double dpm_upper(double x)
     return dpm_real_f64((dpm_bits_f64(x) + (UINT64_C(1) << 26)) & ~((UINT64_C(1) << 27) - 1));
 }
 
-/* The result is correct unless a * b overflows, or the lower half of a * b is subnormal and not
- * small compared with c.  This function is not inlined: inlining made the kernels four times as
- * large, and four times as slow to compile. */
+/* The result is correctly rounded unless a * b overflows, or the lower half of a * b is subnormal
+ * and not small compared with c.  This function is not inlined: inlining made the kernels four
+ * times as large, and four times as slow to compile. */
 __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, double b, double c)
 {
     double ah = dpm_upper(a), al = a - ah, bh = dpm_upper(b), bl = b - bh;
@@ -124,8 +131,8 @@ __attribute__((unused, noinline, const)) static double dpm_fma_f64(double a, dou
     return sum - sum == 0 ? sum : p + c;
 }
 
-/* The next two functions do not compare integers, since such processors have no vector instructions
- * for this. */
+/* The next two functions do not compare 64-bit integers, since these processors may have no vector
+ * instruction for that. */
 DPM_INLINE uint64_t dpm_lesser_f64(uint64_t a, uint64_t b)
 {
     uint64_t d = a - b, borrow = ((~a & b) | ((~a | b) & d)) >> 63;
@@ -150,7 +157,7 @@ DPM_INLINE uint32_t dpm_lesser_f32(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Largest arguments of the _near variants of sin, cos and tan (circular_of_type.h). */
+/* Largest |x| that the _near variants of sin, cos and tan accept (circular_of_type.h). */
 #define DPM_NEAR_F32 0x1p17f
 #define DPM_NEAR_F64 0x1p47
 
@@ -185,8 +192,9 @@ __attribute__((unused)) static unsigned dpm_turns(double x, double *reduced)
     };
     typedef unsigned __int128 wide;
     uint64_t u = dpm_bits_f64(x), m = (u & 0xfffffffffffff) | 0x10000000000000;
-    /* first bit of `inverse` that is used: m times this bit has weight 2; higher bits only add
-     * whole turns */
+    /* Index of the first bit of `inverse` that is used.  This bit of 2 / pi times x is 2 m quarter
+     * turns.  Each bit before it gives a multiple of 4 quarter turns, which are whole turns and can
+     * be left out. */
     unsigned bit = (unsigned)(u >> 52) - 1013, shift = bit % 64;
     const uint64_t *w = inverse + bit / 64;
     wide high = ((wide)w[0] << 64 | w[1]) << shift | (shift ? w[2] >> (64 - shift) : 0);

@@ -13,7 +13,7 @@
 #define LOG2_E   K(0x1.715476p0f, 0x1.71547652b82fep0)
 
 #define TOP  (~((U)-1 >> 1))      /* the sign bit */
-#define TINY K(0x1p-30f, 0x1p-60) /* for smaller |x|, f(x) = x for many functions */
+#define TINY K(0x1p-30f, 0x1p-60) /* for smaller |x|, expm1(x), sinh(x) and tanh(x) are x */
 
 /* POLY(x, (coefficients for float), (coefficients for double)): the polynomial of `x`, with
  * coefficients from the highest power down. */
@@ -98,7 +98,7 @@ DPM_INLINE T FN(exp_of_remainder)(T p, T r, T exponent)
     return FN(fma)(p, r * s, s) * FN(real)((n - half + BIAS) << DIGITS);
 }
 
-/* Return 2^(n + k), which must be a normal number. */
+/* Return 2^(n + k), which must be a normal number; `exponent` is that of exp_part(). */
 DPM_INLINE T FN(exp_scale)(T exponent, int k)
 {
     return FN(real)((FN(bits)(exponent) << DIGITS) + ((BIAS + (U)k) << DIGITS));
@@ -113,8 +113,8 @@ DPM_INLINE T FN(exp)(T x)
     return FN(pick)(x <= most, FN(exp_of_remainder)(FN(fma)(q, r, 1), r, z), x + INF);
 }
 
-/* Return (exp(x) - 1) / 4, for |x| >= TINY.  It is divided by 4 for sinh, where exp(x) may
- * overflow. */
+/* Return (exp(x) - 1) / 4, for |x| >= TINY.  It is divided by 4 for sinh, since exp(x) may overflow
+ * where sinh(x) does not. */
 DPM_INLINE T FN(expm1_quarter)(T x)
 {
     T z, r, q = FN(exp_part)(x, &r, &z), s = FN(exp_scale)(z, -2);
@@ -207,8 +207,8 @@ DPM_INLINE T FN(log_remainder)(T h)
                  0x1.999999999a008p-7, 0x1.5555555555555p-4));
 }
 
-/* Return the significand m of a positive finite `x`, with 2/3 <= m < 4/3.  `*e` gets the exponent +
- * BIAS. */
+/* Return m and set `*e` to n + BIAS, where x = 2^n m and 2/3 <= m < 4/3, for a positive, finite and
+ * normal `x`. */
 DPM_INLINE T FN(log_split)(T x, U *e)
 {
     const U low = K(0x3f2aaaab, 0x3fe5555555555555); /* 2/3 */
@@ -362,7 +362,7 @@ DPM_INLINE T FN(log_twice)(T m, T n, T *low)
     return sum;
 }
 
-/* Is `a` >= 0 an integer, or infinite? */
+/* Test whether `a` >= 0 is an integer or infinite. */
 DPM_INLINE bool FN(whole)(T a)
 {
     const T grid = K(0x1p23f, 0x1p52);
@@ -403,7 +403,7 @@ DPM_INLINE T FN(pow)(T x, T y)
 #include "erf_of_type.h"
 
 /* Return sqrt(x^2 + y^2).  Both numbers are first divided by a power of two near the mean of |x|
- * and |y|, so that no square overflows or becomes subnormal. */
+ * and |y|, so that no square overflows, and that of the larger number is not subnormal. */
 DPM_INLINE T FN(hypot)(T x, T y)
 {
     T a = FN(abs)(x), b = FN(abs)(y), mean = (T)0.5 * a + (T)0.5 * b;

@@ -9,17 +9,17 @@ enum { OUTS_MAX = 4 };
 
 /* the outputs of one call */
 typedef struct outs {
-    /* the outputs: if `given`, borrowed from the caller; otherwise NULL until fn makes them, and
-     * then owned */
+    /* the outputs: if `given`, borrowed from the caller; otherwise NULL until the outs_fn makes
+     * them, and then owned */
     dp_tensor *t[OUTS_MAX];
-    /* the output shares memory with an argument: fn must write the output only after it has read
-     * that argument */
+    /* The output is given and may share memory with a Tensor argument: the outs_fn must write the
+     * output only after it has read that argument. */
     bool aside[OUTS_MAX];
     uint32_t n;       /* number of outputs */
-    dp_device device; /* device of the first tensor argument */
+    dp_device device; /* device of the first argument */
     bool given;       /* the variant is f.out */
-    /* fn sets `written` when it writes to a given output.  If fn fails before that, outs_run()
-     * fails by dp_refuse(), which tells the caller that no argument has changed. */
+    /* The outs_fn sets `written` when it writes to a given output.  If it fails before that,
+     * outs_run() fails by dp_refuse(), which tells the caller that no argument has changed. */
     bool written;
 } outs;
 

@@ -5,13 +5,15 @@
 
 #include <dispatchd/plugin.h>
 
-/* `ctx` may be NULL in bodies of dp_parallel_for() and in loops of iterators. */
+/* `ctx` may be NULL in bodies of dp_parallel_for() and in loops of iterators: the functions below
+ * then check the request for which the thread runs the body or loop. */
 
 /* number of steps between two checks whether the request must stop */
 enum { POLL_STEPS = 1 << 14 };
 
 /* Return up to which step the caller may go, from step `at` on, before it calls this function
- * again; return `at` if the request must stop.  `n`: number of steps of the whole loop.
+ * again; return `at` if the request must stop.  The request is not checked if at most POLL_STEPS
+ * steps are left.  `n`: number of steps of the whole loop.
  *
  *     for (int64_t i = 0, end; i < n && (end = poll_next(ctx, i, n)) > i; i = end)
  *         run(i, end);

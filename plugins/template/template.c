@@ -5,8 +5,8 @@
 
 DP_PLUGIN(template, "1.0")
 
-/* Multiply n elements by the factor.  The result comes first: its elements are at data[0], those of
- * self at data[1].  `strides` are in bytes. */
+/* Multiply `n` elements by the float at `user`.  The result comes first: its elements are at
+ * data[0], those of self at data[1].  `strides` are in bytes. */
 static void scale_loop(char *const *data, const int64_t *strides, int64_t n, void *user)
 {
     float factor = *(const float *)user;

@@ -5,14 +5,14 @@
  *     dp_tensor *size = chain_T(&c, "aten::abs", self);
  *     return chain_end(&c, chain_Ts(&c, "aten::eq.Scalar", size, dp_double(INFINITY)), out);
  *
- * After a step has failed, all later steps do nothing and return NULL; chain_end() returns the code
- * of the failed step. */
+ * After a step has failed, later steps do nothing, and return NULL or the tensor argument that they
+ * would have changed; chain_end() returns the code of the failed step. */
 #ifndef COMPOSITE_CHAIN_H
 #define COMPOSITE_CHAIN_H
 
 #include "composite.h"
 
-enum { CHAIN_MAX = 48 }; /* steps in one chain */
+enum { CHAIN_MAX = 48 }; /* greatest number of tensors that one chain owns */
 
 typedef struct chain {
     dp_ctx *ctx;

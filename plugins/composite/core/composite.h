@@ -10,7 +10,8 @@ typedef struct options {
     const bool *pin;
 } options;
 
-/* parameters of a factory function's kernel for its TensorOptions; a struct of these parameters */
+/* OPTIONS_PARAMS are the TensorOptions parameters of a factory function's kernel; OPTIONS makes an
+ * `options` of them. */
 #define OPTIONS_PARAMS                                                                             \
     const int64_t *dtype, const int64_t *layout, const int64_t *device, const bool *pin
 #define OPTIONS ((options){dtype, layout, device, pin})
@@ -21,7 +22,7 @@ int options_check(dp_ctx *ctx, const options *o);
  * are taken from t; `format` NULL means preserve_format.  *out owned. */
 int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_tensor **out);
 
-/* intermediate tensors of one kernel; temps_fini() releases all of them */
+/* intermediate tensors of one kernel, at most 12; temps_fini() releases all of them */
 typedef struct temps {
     dp_tensor *made[12];
     int n;
@@ -45,9 +46,9 @@ __attribute__((unused)) static dp_tensor *temps_last(const temps *s)
     return s->made[s->n - 1];
 }
 
-/* Release *made, whose elements are to be copied to an out= argument, if *made has history, and
- * fail with the message of PyTorch's operator, which gets the out= argument itself.  If `rc`, the
- * code of the call that made *made, is an error, only return it.  DP_ERUNTIME: *made has history. */
+/* Refuse to copy *made to an out= argument if *made requires a gradient, as PyTorch does: release
+ * *made and fail with DP_ERUNTIME.  If `rc`, the code of the call that made *made, is an error,
+ * only return it. */
 int refuse_recorded(dp_ctx *ctx, int rc, dp_tensor **made);
 /* Resize `out` to the shape of `made`, copy the elements of `made` to `out`, and release `made`.
  * `rc` is the code of the call that was to return `made`; if rc is an error, only return it.

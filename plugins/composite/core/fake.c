@@ -177,8 +177,8 @@ int fake_run(dp_call *call, const char *target, dp_value *rets)
     uint32_t n = 0;
     int rc = fakes ? 0 : DP_ERESOURCE;
 
-    /* In a fake call, the caller is the only kernel of the operator that runs without memory, so
-     * there is no other kernel that can be run. */
+    /* In a fake call, the kernel that called fake_run() is the only kernel of the operator that
+     * runs without memory, so there is no other kernel that can be run. */
     if (dp_memoryless(call->ctx))
         return dp_fail(call->ctx, DP_ENOTIMPL,
                        "%s: the backend of its tensors has no kernel for it, and none for %s that "

@@ -1,6 +1,6 @@
 /* fake.h -- fake runs of operators, which find the shapes, dtypes and devices of the results
- * without computing elements.  A fake is a copy of a tensor without memory, as PyTorch's
- * FakeTensor. */
+ * without computing elements.  A fake of a tensor has its dtype, device, sizes and strides, but no
+ * memory, like PyTorch's FakeTensor. */
 #ifndef COMPOSITE_FAKE_H
 #define COMPOSITE_FAKE_H
 

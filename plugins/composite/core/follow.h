@@ -14,8 +14,8 @@ enum {
     FOLLOW_LAYOUT, /* the layout strided */
     FOLLOW_NONE,
     FOLLOW_FALSE,
-    FOLLOW_INT,     /* the number i */
-    FOLLOW_EACH,    /* one element of the list argument i of the call; only for follow_each() */
+    FOLLOW_INT,     /* the number i; FALSE, INT and EACH are only for follow_each() */
+    FOLLOW_EACH,    /* one element of argument i of the call, a list */
     FOLLOW_MADE,    /* a new tensor like return i of a fake run of the call's operator */
     FOLLOW_CHECKED, /* argument i of the call, after a fake run has done the operator's checks */
 };
@@ -23,9 +23,11 @@ enum {
 /* Uses of the values that the target returned or wrote. */
 enum {
     FOLLOW_RETURN, /* return i of the target becomes the call's next return */
-    /* argument i of the target, a tensor made for this call, becomes the call's next return */
+    /* argument i of the target, a tensor made for this call (FOLLOW_CLONE, FOLLOW_MADE), becomes
+     * the call's next return */
     FOLLOW_WRITTEN,
-    /* the target's next return is copied to argument i of the call, which is resized first */
+    /* The return of the target with this part's index in `results` is copied to argument i of the
+     * call, which is resized first. */
     FOLLOW_COPY,
     FOLLOW_CLONES, /* a clone of return i of the target becomes the call's next return */
     FOLLOW_FILL,   /* like FOLLOW_COPY, but argument i has the right shape and is not resized */

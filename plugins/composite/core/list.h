@@ -21,10 +21,11 @@ typedef struct list {
 /* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in the field `rc`: `capacity` is
  * greater than the number of tensors that an operator call may return. */
 list list_of(dp_ctx *ctx, size_t capacity);
-/* Return the address to which the next tensor is to be written.  The caller then passes the code of
- * the call that writes it to list_made(). */
+/* Return the address to which the next tensor is to be written; the list must have no error.  The
+ * caller then passes the code of the call that writes it to list_made(). */
 dp_tensor **list_next(list *l);
-/* Count the tensor in the next slot, unless the call that was to make it returned an error `rc`. */
+/* Set l->rc to `rc`, the code of the call that was to write the next tensor, and count the tensor
+ * if rc is 0. */
 void list_made(list *l, int rc);
 /* Release the tensors of the list. */
 void list_release(list *l);

@@ -54,7 +54,8 @@ static uint32_t count(const dp_value *v, uint64_t bit)
     return n;
 }
 
-/* Replace the list `v` by one in the call's memory with resolved tensors; items may be NULL. */
+/* Replace the list `v` by a list with resolved tensors, whose array is freed when the call ends;
+ * items may be NULL. */
 static int replace_list(resolution *s, dp_value *v)
 {
     dp_tensor **items = dp_alloc_n(s->call->ctx, v->len, sizeof(dp_tensor *));

@@ -16,18 +16,22 @@ enum { VARIANT_SAME, VARIANT_BOOL, VARIANT_REAL, VARIANT_COMPLEX };
 int variant_wrapped(dp_call *call, const char *target, uint32_t scalars);
 /* Call `target`, the overload with out= as its last argument.  The out= tensor is a new tensor, or,
  * if the call's operator is in-place, the first argument of the call.  `result` is the dtype of the
- * result, VARIANT_SAME to VARIANT_COMPLEX. */
+ * result, VARIANT_SAME to VARIANT_COMPLEX.  DP_ERUNTIME: VARIANT_REAL of a complex tensor in
+ * place. */
 int variant_by_out(dp_call *call, const char *target, int result);
 /* Check of the dtype of a written tensor: the result can be cast to it; the result has it. */
 enum { VARIANT_CAST, VARIANT_EXACT };
 /* Call `target`, the overload without the call's last arguments, the out= tensors.  There is one
  * out= tensor per return of the target; it is resized and gets a copy of that return.  `dtype` is
- * VARIANT_CAST or VARIANT_EXACT. */
+ * VARIANT_CAST or VARIANT_EXACT.  DP_ERUNTIME: that check fails, or a return requires a
+ * gradient. */
 int variant_out_of(dp_call *call, const char *target, int dtype);
-/* Call `target` for an in-place operator and copy its return to the first argument of the call. */
+/* Call `target` for an in-place operator and copy its return to the first argument of the call.
+ * `dtype` is VARIANT_CAST or VARIANT_EXACT. */
 int variant_in_place_of(dp_call *call, const char *target, int dtype);
-/* Replace the first of the n arguments by a copy if a gradient may need what it was: an operator is
- * called with `args`, and its result is written to that argument.  *copy: owned, or NULL. */
+/* Prepare args [n] for a call whose result will then be written to the tensor args[0]: if an
+ * argument requires a gradient, replace args[0] by a clone, since backward may read its old
+ * elements.  *copy is the clone, owned by the caller, or NULL. */
 int spare_self(dp_ctx *ctx, dp_value *args, uint32_t n, dp_tensor **copy);
 /* Call `target`, of which the call's operator is an alias. */
 int variant_alias(dp_call *call, const char *target);

@@ -27,7 +27,8 @@ void copy_elements(size_t size, int64_t n, char *dst, int64_t to, const char *sr
         fill(dst, (size_t)n * size, src, size);
         return;
     }
-    /* If the strides are known at compile time, the compiler vectorizes the loop of flip(). */
+    /* With strides that are known at compile time, the compiler vectorizes the loop for reversed
+     * copies (aten::flip). */
     bool reversed = to == (int64_t)size && from == -to;
     switch (size) {
 #define EACH(bytes, type)                                                                          \

@@ -1,4 +1,5 @@
-/* pack.c -- operands as contiguous arrays of one dtype, released together. */
+/* pack.c -- operands as contiguous arrays, each of the dtype that the kernel asks for; pack_end()
+ * releases them together. */
 #include "pack.h"
 
 static void *own_tensor(pack *p, dp_tensor *t)

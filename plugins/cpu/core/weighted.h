@@ -20,7 +20,8 @@ typedef void (*wt_combine)(size_t n, void *to, char *const *from, const double *
 DP_ISA_TABLE(wt_combine, wt_combined) /* [2]: float32, float64 */
 
 /* Add the terms [begin, end) of sum `r` to out [dim].  Rows are summed in float32 in blocks of 64
- * rows; the sums of the blocks are added in double. */
+ * rows, and the sums of the blocks are added in double; the last dim % 16 columns are summed in
+ * double only. */
 typedef void (*wt_add)(const wt_rows *r, int64_t begin, int64_t end, double *out);
 DP_ISA_TABLE(wt_add, wt_added) /* [1] */
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 enum {
-    SLOTS = 16,         /* greatest number of parts; each part has a histogram of its own */
+    /* greatest number of parts of the points; each part has a histogram of its own */
+    SLOTS = 16,
     SLOT_POINTS = 8192, /* least number of points in a part */
     SLOT_SHARE = 4,     /* least ratio of a part's points to the bins of the histogram */
     STEPS = 8,          /* cost of one point for poll_stops() (poll.h) */
@@ -35,7 +36,7 @@ enum {
         int64_t n = c->n_edges[d], at;                                                             \
         value first = load(edges[0]), last = load(edges[n - 1]);                                   \
         if (x < first || x > last ||                                                               \
-            (x != x && c->method != BINS_SEARCH)) /* like PyTorch 1.13, search for NaN */          \
+            (x != x && c->method != BINS_SEARCH)) /* PyTorch 1.13 searches for NaN */              \
             return -1;                                                                             \
         if (c->method == BINS_SEARCH) {                                                            \
             at = above_##name(edges, 0, n, x) - 1;                                                 \

@@ -51,7 +51,8 @@ static int check_half(dp_ctx *ctx, const dp_view *x, const dp_view *t, dp_dtype 
 }
 
 /* Set `out`, a contiguous bool tensor with the shape of `x`, to whether each element of x is in
- * `from`; `invert` negates the result. */
+ * `from`; `invert` negates the result.  x and from are both int64 or both float64, and x is
+ * contiguous (order_widen()). */
 static int find_members(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, dp_tensor *out)
 {
     dp_tensor *flat = NULL, *sorted = NULL, *at = NULL;

@@ -22,7 +22,8 @@ typedef struct rd_job {
 /* -- dimensions -- */
 
 /* Set j->reduced.  All dimensions are checked for their range before any is checked for being given
- * twice, except with dims_in_turn.  Source: at::meta::make_reduction, at::dim_list_to_bitset. */
+ * twice, except with dims_in_turn or RD_DIMS_IN_TURN.  Source: at::meta::make_reduction,
+ * at::dim_list_to_bitset. */
 static int take_dims(dp_ctx *ctx, rd_job *j)
 {
     const rd_args *a = j->args;
@@ -63,8 +64,9 @@ static void take_shape(rd_job *j)
     }
 }
 
-/* Check that a reduction without identity (amax) reduces no dimension of size 0.
- * DP_EINDEX, DP_ERUNTIME: it does.  Source: at::native::zero_numel_check_dims. */
+/* Check that a reduction without identity (amax) reduces no dimension of size 0, and gets a list of
+ * dimensions if self has no elements.  DP_EINDEX, DP_ERUNTIME: it does not. Source:
+ * at::native::zero_numel_check_dims. */
 static int check_elements(dp_ctx *ctx, const rd_job *j)
 {
     if (!(j->op->flags & RD_NO_IDENTITY) || j->x.numel > 0)

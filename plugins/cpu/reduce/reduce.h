@@ -22,9 +22,10 @@ typedef struct rd_state {
     int64_t bits;       /* mask: a number is 0 if all these bits of it are 0 */
     int n_out;          /* number of outputs */
     dp_convert_fn store[RD_OUTPUTS_MAX]; /* convert the loop's results to the outputs' dtypes */
-    double n;                            /* elements reduced to one element of an output */
-    double correction, p;                /* arguments of var and of norm */
-    bool root;                           /* the result is the square root of the variance (std) */
+    /* number of elements reduced to one element of an output */
+    double n;
+    double correction, p; /* arguments of var and of norm */
+    bool root;            /* the result is the square root of the variance (std) */
 } rd_state;
 
 /* The functions of one reduction for one type; `begin` NULL: the reduction does not take the type.
@@ -50,11 +51,13 @@ enum {                      /* rd_op.flags */
        RD_RESULT_REAL = 64, /* the first result is the real dtype of complex elements */
        RD_ROOT = 128,       /* rd_state.root */
        RD_NO_HALF = 256,    /* float16 and bfloat16 are refused */
-       /* an out= tensor may have another dtype than the result */
+       /* an out= tensor may have another dtype than the result, unless the dtype argument is
+        * given */
        RD_CAST_RESULT = 512,
        RD_NONE_IS_NONE = 1024, /* an empty list of dimensions means none of them, not all */
        RD_FLOAT_ONLY = 2048,   /* integers are refused, because the result is not an integer */
-       /* elements are not cast from float to integer, or from complex to float */
+       /* refuse a computation for which elements must be cast from float to integer, or from
+        * complex to real */
        RD_SAME_KIND = 4096,
        RD_DIMS_IN_TURN = 8192 /* rd_args.dims_in_turn */
 };
@@ -74,13 +77,16 @@ typedef struct rd_args {
     bool keepdim;
     const int64_t *dtype; /* NULL: not given */
     double correction, p;
-    bool dims_in_turn; /* each dimension is checked for range and repetition before the next one */
+    /* each dimension is checked for range and repetition before the next one; otherwise the ranges
+     * of all dimensions are checked first */
+    bool dims_in_turn;
 } rd_args;
 
 /* Run reduction `op` into outs [op->n_out].  An output that is NULL is set to a new tensor, which
  * the caller owns; any other output is resized.  DP_ERUNTIME: the reduction does not take the
- * dtype, or a dimension is repeated.  DP_EINDEX: a dimension is out of range, or has size 0 and the
- * reduction has no identity. */
+ * dtype, an output has a wrong dtype, or a dimension is repeated.  DP_EINDEX: a dimension is out of
+ * range.  DP_EINDEX or DP_ERUNTIME, as in PyTorch: the reduction has no identity (RD_NO_IDENTITY),
+ * and there are no elements to reduce. */
 int rd_run(dp_ctx *ctx, const rd_op *op, const rd_args *args, dp_tensor **outs);
 
 /* reductions of reduce.yaml that C code runs */

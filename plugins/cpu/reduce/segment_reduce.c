@@ -70,7 +70,8 @@ SEGMENTED(REDUCE)
  * `step` elements -- */
 
 #define BACKWARD(name, dtype, memory, value, load, store)                                          \
-    /* Divide `grad` between all extreme elements, but, like PyTorch, only if it is above 0. */    \
+    /* Set the elements of `to` where x is `output` or NaN: to `grad`, divided by their number */  \
+    /* if it is above 0.  PyTorch, too, does not divide negative gradients. */                     \
     static void extremes_##name(const memory *x, int64_t n, int64_t step, value output,            \
                                 value grad, memory *to)                                            \
     {                                                                                              \

@@ -71,8 +71,8 @@ static int norm_dim_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, const
     return run_norm(ctx, p, &a, out);
 }
 
-/* Check that self is not empty if the order `p` is infinite or negative.
- * DP_ERUNTIME: it is; these norms have no identity. */
+/* Check that no dimension that is reduced has size 0 if the order `p` is infinite or negative;
+ * these norms have no identity.  DP_ERUNTIME: one has. */
 static int check_vector(dp_ctx *ctx, const dp_view *x, double p, const rd_args *a)
 {
     bool empty = a->n_dims == 0;

@@ -19,7 +19,7 @@ const wt_combine DP_ISA_NAME(wt_combined)[] = {combine_f32, combine_f64};
 enum {
     LANES = 16, /* columns in one vector */
     WIDE = 4,   /* vectors added per row while at least WIDE * LANES columns remain */
-    BLOCK = 64, /* rows summed in float32 before their sum is added to a double */
+    BLOCK = 64, /* rows summed in float32 before their sum is added to `out`, in double */
     AHEAD = 16, /* distance in rows between the row read and the row prefetched */
 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float))));

@@ -89,8 +89,9 @@ SC_INLINE double log_add_exp(double a, double v)
 CHAIN(logsumexp_f32, float, float, double, -INFINITY, log_add_exp(a[j], v))
 CHAIN(logsumexp_f64, double, double, double, -INFINITY, log_add_exp(a[j], v))
 
-/* Define the loop of cummax or cummin for type t.  Of several equal elements, the last one gives
- * the index; after a NaN, the result stays NaN. */
+/* Define the loop of cummax or cummin for type t; `beats` is the operator >= or <=.  Of several
+ * equal elements, the last one gives the index; after a NaN, the result stays NaN, and the last NaN
+ * gives the index. */
 #define EXTREMUM(name, t, beats)                                                                   \
     static void name##_##t(const sc_lines *l)                                                      \
     {                                                                                              \

@@ -7,7 +7,8 @@
  *                         wins over all numbers
  *     NAME_beats_(a, b)   true if element a wins over b
  *
- * Each row is read twice: to find its extreme element, and to find the index of that element. */
+ * A step reads the elements of an output twice: to find the extreme element, and to find its
+ * index. */
 #define RD_(part)        DP_ISA_PASTE(RD_NAME, part)
 #define RD_OF_BEST(part) DP_ISA_PASTE(RD_BEST, part)
 #define RD_XM            DP_ISA_PASTE(pw_mem, RD_X)

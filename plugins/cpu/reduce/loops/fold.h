@@ -98,7 +98,7 @@ static RD_RM RD_(row)(const char *x, int64_t s0, int64_t n0, RD_MV about, const 
 }
 
 enum {
-    RD_(wide) = RD_WIDE / sizeof(RD_RM),   /* most outputs in one call of rows() */
+    RD_(wide) = RD_WIDE / sizeof(RD_RM),   /* greatest number of outputs in one call of rows() */
     RD_(numbers) = RD_WIDE / sizeof(RD_AM) /* numbers in the partial results of these outputs */
 };
 

@@ -1,10 +1,11 @@
 /* loops/reduce.h -- constants and helpers for the loops of reductions.  The loops are in the
  * templates fold.h, finish.h, var.h and extremum.h, each included once per reduction and type.
  *
- * The order of additions, and so the result's bits, depends only on the shape and the strides:
- * element i of a row is added to lane i % RD_LANES; then the upper half of the lanes is merged into
- * the lower half until one lane is left; the results of rows are merged in order; the results of
- * the chunks that threads reduce are merged in pairs (by dp_iter_reduce()). */
+ * The order of additions, and so the result's bits, depends only on the shape and the strides.  A
+ * step (rd_kernel.step) reduces n0 elements to one output: element i is added to lane i % RD_LANES;
+ * then the upper half of the lanes is merged into the lower half until one lane is left.  The
+ * results of steps are merged in order; the results of the chunks that threads reduce are merged in
+ * pairs (by dp_iter_reduce()). */
 #ifndef CPU_LOOPS_REDUCE_H
 #define CPU_LOOPS_REDUCE_H
 
@@ -21,10 +22,12 @@
 enum {
     RD_LANES = 64,    /* accumulators of one output */
     RD_WIDE = 256,    /* bytes of outputs reduced at a time: all their lanes fit in the L1 cache */
-    RD_PACKED = 1024, /* elements of a row that are converted at a time */
+    RD_PACKED = 1024, /* elements of one output that are converted at a time */
     RD_ROWS = 8,      /* rows that are converted at a time when outputs are neighbours */
-    RD_FEW = 16,      /* rows up to this length are reduced by loops over the outputs */
-    RD_STORED = 256   /* results that are converted at a time */
+    /* for at least RD_FEW outputs of at most RD_FEW elements each, the inner loop is over the
+     * outputs */
+    RD_FEW = 16,
+    RD_STORED = 256 /* results that are converted at a time */
 };
 
 #define RD_ALIGNED __attribute__((aligned(64)))
@@ -43,8 +46,8 @@ RD_INLINE int64_t rd_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Compute |x| to the power `p`, with equal bits in vector and scalar code; pow() of doubles is
- * never vectorized. */
+/* Return x^p for x >= 0.  The function for float has equal bits in vector and scalar code; the one
+ * for double is not inlined, since pow() of doubles is never vectorized. */
 RD_INLINE float pw_power_f32(float x, double p)
 {
     return (float)dpm_exp_f64(p * dpm_log_f64(x));

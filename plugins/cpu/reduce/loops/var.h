@@ -8,8 +8,8 @@
  *     NAME_dev_row(), _rows()     sums of squared deviations from `about`, the mean (fold.h)
  *     NAME_square_(d)             squared magnitude of `d`
  *
- * Each row is read twice, the second time from the cache; its mean and deviations are merged with
- * those of the rows before it by Chan's formula. */
+ * A step reads the elements of an output twice, the second time from the cache; their mean and
+ * deviations are merged with those of the steps before by Chan's formula. */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 #define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
 #define RD_MV     DP_ISA_PASTE(pw_val, RD_M)
@@ -54,7 +54,8 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     for (int64_t j = 0; j < n; j += w, x += w * s1) {
         w = across ? rd_least(n - j, WIDE) : 1;
         if (across)
-            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s); /* ignores `about` */
+            /* sum_rows() ignores `about` */
+            RD_(sum_rows)(mean, x, s0, s1, n0, w, (const void *)mean, s);
         else
             mean[0] = RD_(sum_row)(x, s0, n0, 0, s);
         for (int64_t i = 0; i < w; i++)
