@@ -1,5 +1,5 @@
 /* autograd.c -- plugin autograd: the layer that records what operators compute, for gradients
- * (torch/csrc/autograd).  The formulas are made of proto/ops/derivatives.yaml.
+ * (torch/csrc/autograd).  The formulas are made from proto/ops/derivatives.yaml.
  *
  * Operators: _backward, detach, _fw_primal, gradients, is_leaf, _make_dual, output_nr,
  * requires_grad_, retain_grad, retains_grad, set_data, tensor, _unpack_dual. */

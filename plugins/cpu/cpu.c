@@ -1,5 +1,6 @@
-/* cpu.c -- the plugin's declaration and its on_load hook.  The kernels are in the folders beside
- * this file; the loops of pointwise kernels are generated from proto/ops/pointwise.yaml. */
+/* cpu.c -- the plugin's declaration and its hooks on_load and on_unload.  The kernels are in the
+ * folders beside this file; the loops of pointwise kernels are generated from
+ * proto/ops/pointwise.yaml. */
 #include "fft/fft.h"
 #include "core/isa.h"
 #include "matmul/openblas.h"

@@ -18,8 +18,8 @@ typedef struct norm_args {
     const int64_t *dtype;
 } norm_args;
 
-/* Compute aten::linalg_matrix_norm of n->self over dims [n_dims].  n_dims must be 2; the dims are
- * wrapped and stored in n->dims.  *out owned. */
+/* Compute aten::linalg_matrix_norm of n->self over dims [n_dims], which are wrapped and stored in
+ * n->dims.  *out owned.  DP_ERUNTIME: n_dims is not 2. */
 int matrix_norm(dp_ctx *ctx, norm_args *n, const norm_order *o, const int64_t *dims, size_t n_dims,
                 dp_tensor **out);
 

@@ -27,8 +27,8 @@ typedef struct einsum_equation {
     int uses[DP_DIM_MAX]; /* number of operands whose size in a dimension is not 1 */
 } einsum_equation;
 
-/* Parse e->text and set the other fields of *e.  The caller has set `ctx`, `tensors` and `n`, and
- * zeroed `operands`. */
+/* Parse e->text and set the other fields of *e.  The caller has set `ctx`, `text`, `tensors` and
+ * `n`, and zeroed `operands`. */
 int einsum_parse(einsum_equation *e);
 /* Return the letter of a label. */
 static inline char einsum_label_name(int label)

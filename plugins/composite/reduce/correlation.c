@@ -41,8 +41,9 @@ static int check_weights(dp_ctx *ctx, const char *name, dp_tensor *w, int64_t n,
     return chain_end(&c, NULL, NULL);
 }
 
-/* Return the divisor of the covariances: the sum of the weights minus a term for `correction` (1 is
- * Bessel's correction).  `w` and `aweights` may be NULL. */
+/* Return the divisor of the covariances: `sum`, the sum of the weights `w` or the number of
+ * observations, minus a term for `correction` (1 is Bessel's correction).  `w` and `aweights`, an
+ * argument of cov, may be NULL. */
 static dp_tensor *divisor(chain *c, dp_tensor *w, dp_tensor *sum, dp_tensor *aweights,
                           int64_t correction)
 {
@@ -64,8 +65,8 @@ static dp_tensor *divisor(chain *c, dp_tensor *w, dp_tensor *sum, dp_tensor *awe
     return n;
 }
 
-/* Return the covariance matrix of x [variables, observations]; `w` has the weights of the
- * observations, or is NULL. */
+/* Return the covariance matrix of x [variables, observations].  `w` has the weights of the
+ * observations, the product of cov's arguments fweights and `aweights`; both may be NULL. */
 static dp_tensor *covariance(chain *c, dp_tensor *x, dp_tensor *w, dp_tensor *aweights,
                              int64_t correction)
 {

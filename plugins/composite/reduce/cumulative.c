@@ -87,8 +87,9 @@ static dp_tensor *masked(chain *c, dp_tensor *t, dp_tensor *mask, double value)
 
 /* Return the gradient at the first zero of each line along `dim`, and set *mask to true at these
  * zeros, else false.  The gradient is the product of the elements before the zero, times the sum of
- * grad[i] * (product of the elements between the zero and i) for all i from the zero up to the next
- * zero.  At later zeros the gradient is 0. */
+ * grad[i] * (product of the elements after the zero up to and including i) for all i from the zero
+ * to the last element before the next zero.  The caller sets the gradient of all later elements to
+ * 0. */
 static dp_tensor *at_first_zero(chain *c, dp_tensor *grad, dp_tensor *input, dp_tensor *output,
                                 dp_tensor *zeros_so_far, int64_t dim, dp_tensor **mask)
 {

@@ -1,4 +1,5 @@
-/* pad.c -- padding in all modes, with a constant, and circular (aten/src/ATen/native/PadNd.cpp).
+/* pad.c -- pad, which calls the operator of a mode, constant padding and circular padding
+ * (aten/src/ATen/native/PadNd.cpp).
  *
  * Operators: constant_pad_nd, pad, _pad_circular, _pad_enum, pad_sequence. */
 #include "core/chain.h"

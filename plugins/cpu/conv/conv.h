@@ -105,8 +105,9 @@ int conv_planes_cut_as(dp_ctx *ctx, conv_planes *p, const conv_cut *cut);
  * results. */
 void conv_cut_part(const conv_cut *cut, int64_t i, int64_t first[CONV_SPACE],
                    int64_t count[CONV_SPACE]);
-/* Copy the elements that the part from result first[] on reads to `to`, which has
- * conv_part_bytes(p) bytes.  `fresh`: `to` was not used for a part of these planes before. */
+/* Copy the elements of a sample and a group that the part from result first[] on reads to `to`,
+ * which has conv_part_bytes(p) bytes.  `fresh`: `to` was not used for a part of these planes
+ * before. */
 void conv_planes_fill_part(const conv_planes *p, int64_t sample, int64_t group,
                            const int64_t first[CONV_SPACE], char *to, bool fresh);
 /* Return the number of bytes of the planes of one part. */

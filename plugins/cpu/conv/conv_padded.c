@@ -1,5 +1,5 @@
-/* conv_padded.c -- padded copies of the samples that a convolution reads, in the dtype in which it
- * computes. */
+/* conv_padded.c -- padded copies of the samples that a convolution reads (planes, conv.h),
+ * converted to the class of their dtype. */
 #include "conv.h"
 #include <stdatomic.h>
 #include <string.h>

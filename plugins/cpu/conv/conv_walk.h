@@ -19,10 +19,11 @@ typedef struct conv_walk_op {
     conv_side weights, to; /* weights.outer is the stride of the walk's output channels */
     /* distance from a group's weights to those of the next group, in elements */
     int64_t group_step;
-    int64_t *tap[CONV_SPACE];                      /* indices of the taps in the kernel */
-    int64_t begin[CONV_SPACE], stride[CONV_SPACE]; /* positions of the results in `to` */
-    const char *bias;                              /* bias in the class; NULL: none */
-    bool accumulate_in_output;                     /* sums may be added up in `to` itself */
+    int64_t *tap[CONV_SPACE]; /* indices of the taps in the kernel */
+    /* result q is at position begin + q stride of `to` */
+    int64_t begin[CONV_SPACE], stride[CONV_SPACE];
+    const char *bias;          /* bias in the class; NULL: none */
+    bool accumulate_in_output; /* sums may be added up in `to` itself */
     /* each tap's product is summed first; then these sums are added, then the bias */
     bool separate_taps;
     /* order of the k summands (channel, tap): all taps of channel 0 come first; else all channels
@@ -48,11 +49,13 @@ typedef struct conv_walk_blocks {
     int64_t depth, size; /* number of summands multiplied at a time; columns of a block */
     conv_rooms rooms;
     bool spread;
-    /* see above; number of images (all samples, or a depth of a sample); columns of an image */
+    /* `width`: see above.  An image is all samples in memory or, if `spread`, one depth of one
+     * sample: number of images; columns of an image. */
     int64_t width, images, per_image;
 } conv_walk_blocks;
 
-/* samples in memory, whose planes are filled */
+/* the samples in memory, whose planes are filled: index of the first one, their number, and the
+ * number of their results in a group */
 typedef struct conv_walk_pass {
     int64_t first, samples, columns;
 } conv_walk_pass;
@@ -75,8 +78,8 @@ int64_t conv_block_depth(const conv_walk *w);
 int conv_block_rooms(dp_ctx *ctx, conv_walk *w);
 /* Compute all blocks of the results of the samples in memory. */
 int conv_run_blocks(dp_ctx *ctx, conv_walk *w);
-/* Test whether the walk is thin: groups have few output channels, and conv_run_thin() is faster
- * than conv_run_blocks(). */
+/* Test whether the walk is thin: groups have few output channels and, with separate_taps, one input
+ * channel.  conv_run_thin() is then faster than conv_run_blocks(). */
 bool conv_is_thin(const conv_walk *w);
 /* Run a thin walk, whose planes are cut into parts (conv_planes_cut) and whose weights are
  * packed. */

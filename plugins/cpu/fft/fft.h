@@ -35,7 +35,7 @@ typedef struct fft_pass {
 typedef struct fft_plan fft_plan;
 struct fft_plan {
     int64_t n;
-    int64_t rows; /* rows of the two tiles that a transform needs, at least n */
+    int64_t rows; /* rows of the two tiles that a transform needs (fft_row.run), at least n */
     int n_passes; /* 0: n is 1, or has a large prime factor */
     fft_pass passes[FFT_PASSES];
     /* plans of the four-step method, n = first->n * second->n; NULL: not used */
@@ -74,8 +74,9 @@ typedef struct fft_tile {
 
 /* loops for float or for double */
 typedef struct fft_row {
-    /* Transform x [n, lanes]; `other` is scratch of the same size.  Return x or `other`, whichever
-     * has the result. */
+    /* Transform the first p->n rows of x [p->rows, lanes]; the other rows are scratch, and so is
+     * `other`, which has the same size.  Return x or `other`, whichever has the result in its first
+     * p->n rows. */
     fft_pair (*run)(const fft_plan *p, fft_pair x, fft_pair other, int64_t lanes);
     /* Copy `rows` elements of every lane to the tile. */
     void (*gather)(const fft_tile *t, int64_t rows, const fft_side *from);

@@ -1,10 +1,10 @@
 /* gather_scatter.c -- loops over a tensor, an index along one of its dimensions, and a second
  * tensor.
  *
- * Reads visit all elements at once, in any order.  Writes are parallel only over the other
- * dimensions: one thread handles all indices along the indexed dimension, so no two threads write
- * one element, and repeated indices are written in order.  The strides of self decide which of the
- * two loops is the inner one. */
+ * Reads run over all elements, in any order, on several threads.  Writes are parallel only over the
+ * other dimensions: one thread handles all indices along the indexed dimension, so no two threads
+ * write one element, and repeated indices are written in order.  The strides of self decide which
+ * of the two loops is the inner one. */
 #include "gather_scatter.h"
 #include "lib/poll.h"
 #include <dispatchd/iter.h>

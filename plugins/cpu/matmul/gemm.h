@@ -1,19 +1,20 @@
 /* gemm.h -- matrix products C = beta C + alpha A B for all dtypes except bool and float16, and for
  * any strides; convolutions use them, too.
  *
- * OpenBLAS computes a product if it knows the dtype and can read the operands without a copy
- * (blas.c).  For other products, A and B are converted to the class of their dtype, the type in
- * which products are summed: float32 (also for bfloat16), float64, int32 (for all integers of up to
- * 32 bits, whose low bits are right because two's complement wraps), int64, complex64, complex128.
- * They are packed into panels: some rows of A, or columns of B (lines), side by side.  A tile, a
- * small part of C, is summed in registers over two panels (levels/gemm.c).  The results have the
- * same bits for any number of threads. */
+ * OpenBLAS computes a product if it knows the dtype and can read the operands without a copy,
+ * unless the product is so small that a tile is as fast (blas_takes()).  For other products, A and
+ * B are converted to the class of their dtype, the type in which products are summed: float32 (also
+ * for bfloat16), float64, int32 (for all integers of up to 32 bits, whose low bits are right
+ * because two's complement wraps), int64, complex64, complex128.  They are packed into panels, each
+ * of which has some rows of A, or some columns of B, its lines.  A tile, a small part of C, is
+ * summed in registers over two panels (levels/gemm.c).  The results have the same bits for any
+ * number of threads. */
 #ifndef CPU_GEMM_H
 #define CPU_GEMM_H
 
 #include "core/isa.h"
 
-/* a Scalar: classes of integers read `i`, other classes `re` and `im` */
+/* a Scalar: classes of integers read `i`, real classes `re`, complex classes `re` and `im` */
 typedef struct gemm_number {
     double re, im;
     int64_t i;
@@ -35,12 +36,12 @@ typedef struct gemm {
  * product.  It is high because each of them waits for an element of A from memory. */
 enum { GEMM_WAITS = 32 };
 
-/* Convert a Scalar; the imaginary part is dropped for real dtypes. */
+/* Convert a Scalar.  Products of real dtypes ignore the imaginary part. */
 gemm_number gemm_scalar(dp_value v);
 
-/* Check a product before gemm_run().  DP_ERESOURCE: `k` is greater than any memory, which is
- * possible with expanded operands (stride 0).  If OpenBLAS will compute the product, the error may
- * also be one of blas_ready(). */
+/* Check a product before gemm_run().  DP_ERESOURCE: `k` is greater than INT32_MAX; expanded
+ * operands (stride 0) reach that without much memory.  If OpenBLAS will compute the product, the
+ * error may also be one of blas_ready(). */
 int gemm_check(dp_ctx *ctx, const gemm *g);
 /* Return the bytes of 64-byte aligned scratch memory that a product needs. */
 size_t gemm_scratch(const gemm *g);
@@ -53,7 +54,8 @@ int gemm_batch(dp_ctx *ctx, const gemm *g, int64_t n, int64_t a, int64_t b, int6
 
 /* -- products by OpenBLAS -- */
 
-/* Test whether OpenBLAS can compute the product with its dtype, sizes and strides. */
+/* Test whether a product is left to OpenBLAS: OpenBLAS can compute it with this dtype, these sizes
+ * and these strides, and it is not so small that a tile is as fast. */
 bool blas_takes(const gemm *g);
 /* Compute a product by OpenBLAS; `ctx` is as in gemm_run(). */
 int blas_run(dp_ctx *ctx, const gemm *g);
@@ -64,11 +66,13 @@ enum { GEMM_DEPTH = 512 }; /* greatest number of elements of a panel's lines */
 
 typedef struct gemm_class {
     int rows, cols; /* rows and columns of a tile */
-    /* neighbouring elements of a line that are packed side by side; a line is padded with zeros to
-     * a multiple of this number */
+    /* A panel has the first `step` elements of its first line, then those of its second line, and
+     * so on, then the next `step` elements of each line.  1, or 2 for pairs of bfloat16.  A line is
+     * padded with zeros to a multiple of `step`. */
     int step;
-    int bytes;     /* bytes of a packed element */
-    int sum_bytes; /* bytes of an element of C */
+    int bytes; /* bytes of a packed element */
+    /* bytes of a sum, an element of the matrix that tile() writes: C itself or scratch memory */
+    int sum_bytes;
     /* Set c [rows, cols], at most one tile, to beta c + alpha * the product of panels `a` and
      * `b`. */
     void (*tile)(int64_t k, const void *a, const void *b, void *c, int64_t c_row, int rows,
@@ -76,7 +80,7 @@ typedef struct gemm_class {
 } gemm_class;
 
 typedef struct gemm_dtype {
-    int class; /* index of the class */
+    int class; /* index of the class in gemm_classes */
     int bytes;
     /* Pack `lines` <= `width` lines of `k` elements into a panel of `width` lines; missing lines
      * are zeros.  `line` and `step` are the strides of lines and of elements.  NULL: products of

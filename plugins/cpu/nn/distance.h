@@ -7,9 +7,9 @@
 
 /* arguments of the loops, shared by all threads */
 typedef struct ds_job {
-    const void *x, *y;             /* rows of `columns` elements; `y` only for cdist */
+    const void *x, *y;             /* matrices of rows of `columns` elements; `y` only for cdist */
     void *out;                     /* results, of the type of x */
-    int64_t rows, others, columns; /* rows of x; rows of y; columns of both */
+    int64_t rows, others, columns; /* rows of a matrix of x; of y; columns of both */
 } ds_job;
 
 enum { DS_COUNT, DS_SUM, DS_SQUARES, DS_MOST, DS_NORMS };

@@ -46,8 +46,8 @@ double bn_count(const bn_batch *b);
 /* Set *out to a new tensor of `dtype` with values [n]; `values` NULL: a call without memory, whose
  * result has no elements to set. */
 void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out);
-/* Return 1 / sqrt(variance + eps) per channel; outside training, mean and variance are the running
- * statistics. */
+/* Return 1 / sqrt(variance + eps) per channel.  The variance is computed from b->squares or,
+ * outside training, is the running variance; b->mean is then set to the running mean. */
 double *bn_inverse(bn_batch *b, bool training);
 /* Release all memory and, if the call failed, results [n].  Return the code of the call. */
 int bn_finish(bn_batch *b, dp_tensor **const *results, int n);

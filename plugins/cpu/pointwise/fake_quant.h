@@ -5,7 +5,7 @@
 
 #include "core/dense.h"
 
-/* the range of quantized integers, and rules of rounding */
+/* the range of quantized integers, rules of rounding, and the argument grad_factor */
 typedef struct fq_range {
     int64_t min, max;
     bool whole; /* zero points are integers, and are added after rounding; else before rounding */

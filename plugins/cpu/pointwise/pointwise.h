@@ -80,7 +80,7 @@ typedef struct pw_op {
 } pw_op;
 
 /* Compute `op` of ins [n_in] with params [n_params].  Inputs are tensors and Scalars; type
- * promotion treats a Scalar as a wrapped number.
+ * promotion treats a Scalar as a wrapped number, like a number of Python.
  *
  *     *out   a new tensor with the shape to which the inputs broadcast, owned by the caller
  *

@@ -1,8 +1,8 @@
 /* pointwise_run.c -- runs a loop, which takes elements of one type, on the operands of an operator.
  *
  * Most loops read the operands directly.  If an operand has another dtype in memory, or the loop
- * takes only contiguous elements, blocks of PW_BLOCK elements are converted to buffers and back.
- * If rows are short, a block has several rows. */
+ * takes only contiguous elements, blocks of at most PW_BLOCK elements are converted to buffers and
+ * back.  If rows are short, a block has several rows. */
 #include "pointwise_run.h"
 #include <dispatchd/iter.h>
 

@@ -16,7 +16,7 @@ struct draw {
     /* Make `n` elements of dtype `made` from the generator that the caller has entered. */
     int (*make)(dp_ctx *ctx, const draw *d, void *out, int64_t n);
     dp_dtype made;
-    double a, b; /* parameters of `make` */
+    double a, b; /* a, b, range, base: parameters of `make` */
     uint64_t range;
     int64_t base;
 };

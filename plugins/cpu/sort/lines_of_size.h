@@ -429,7 +429,8 @@ static void NAME(work)(const ln_job *j, void *records, void *room)
 LN_TYPES(LOAD)
 #undef LOAD
 
-/* Define the storing of the first j->m records of each line. */
+/* Define the storing of the first j->m records of each line.  The keys of 0 and NaN stand for
+ * several floats (-0 and 0, all NaNs), so these elements are read from the line again. */
 #define STORE(name, dtype, type, sign, inf)                                                        \
     static void NAME(store_##name)(const ln_job *j, const ln_block *l, const void *records)        \
     {                                                                                              \

@@ -11,8 +11,8 @@
 
 #define SF_COUNT(c) ((int)(sizeof(c) / sizeof(*(c))))
 
-/* Return first x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1, as two independent sums of powers of
- * x^2. */
+/* Return `first` x^n + c[0] x^(n - 1) + ... + c[n - 1], n >= 1, as two independent sums of powers
+ * of x^2. */
 static inline double sf_polynomial(double x, double first, const double *c, int n)
 {
     double step = x * x, sum[2] = {first, c[0]};
@@ -26,8 +26,8 @@ static inline double sf_polynomial(double x, double first, const double *c, int 
 #define SF_FROM_ONE(x, c) sf_polynomial(x, 1, c, SF_COUNT(c))
 #define SF_FROM(x, c)     sf_polynomial(x, *(c), (c) + 1, SF_COUNT(c) - 1)
 
-/* functions computed in the type of the argument, because rounding to another type would be
- * visible */
+/* Functions that ATen computes in the type of the argument: for float, a result that is computed in
+ * double and then rounded would differ visibly from PyTorch's. */
 #define SF_DECLARE_TYPED(T, end)                                                                   \
     T sf_digamma##end(T x);                                                                        \
     T sf_trigamma##end(T x);

@@ -1,4 +1,5 @@
-/* special_typed.c -- the special functions compiled for float and for double. */
+/* special_typed.c -- the special functions of special_of_type.h, compiled for float and for
+ * double. */
 #include "special.h"
 #include <math.h>
 

@@ -1,9 +1,10 @@
 /* fft_pass.h -- template of passes over all lanes, and of transforms composed of passes.
- * levels/fft.c includes this header once for each T, the type of a real or imaginary part; FN(name)
- * is a function's name for that type. */
+ * levels/fft.c includes this header once for each T, the type of a real or imaginary part.
+ * FN(name) is the name of a function or type for that T, and N is the type of a complex number
+ * (fft_dft.h). */
 
-/* Loops over the radix are unrolled by these macros, because compilers vectorize only innermost
- * loops. */
+/* TIMES_R(F, g) stands for F(0, g) to F(R - 1, g).  These macros unroll the loops over the radix,
+ * because compilers vectorize only innermost loops. */
 #ifndef TIMES_2
 #define TIMES_2(F, g) F(0, g) F(1, g)
 #define TIMES_3(F, g) TIMES_2(F, g) F(2, g)
@@ -63,8 +64,8 @@ PASS(8)
 #undef LOAD
 #undef STORE
 
-/* element 0, and sums and differences of elements j and radix - j, for BLOCK lanes; index 0 of [2]
- * is for real parts, index 1 for imaginary parts */
+/* input of a pass of odd radix, for BLOCK lanes: element 0, and the sums and differences of
+ * elements j and radix - j; index 0 of [2] is for real parts, index 1 for imaginary parts */
 typedef struct FN(halves) {
     T first[2][BLOCK];
     T plus[FFT_PRIME / 2][2][BLOCK], minus[FFT_PRIME / 2][2][BLOCK];
@@ -97,7 +98,7 @@ static void FN(put_lanes)(T *yr, T *yi, const T *re, const T *im, N w, int64_t l
     }
 }
 
-/* Compute elements k and radix - k of a transform. */
+/* Compute elements k and radix - k of a transform, `low` and `high`, from its input `h`. */
 static void FN(sum_halves)(const FN(halves) * h, const fft_pass *p, int64_t k, T low[2][BLOCK],
                            T high[2][BLOCK])
 {

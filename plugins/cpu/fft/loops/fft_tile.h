@@ -1,6 +1,7 @@
 /* fft_tile.h -- template of copies between tensors and tiles, and of conversions between transforms
  * of real lines and of complex lines of half the length.  levels/fft.c includes this header once
- * for each T, the type of a real or imaginary part; FN(name) is a function's name for that type. */
+ * for each T, the type of a real or imaginary part.  FN(name) is the name of a function for that T,
+ * and N is the type of a complex number (fft_dft.h). */
 
 /* Copy `n` complex numbers x, pairs of parts, to arrays of real parts and of imaginary parts. */
 static void FN(part)(T *restrict re, T *restrict im, const T *restrict x, int64_t n)

@@ -35,8 +35,8 @@ static void US(linear)(const us_axis *u, wn_axis *a)
     }
 }
 
-/* Set the taps of nearest neighbours, which are rounded in float32.  Source: HelperInterpNearest,
- * HelperInterpNearestExact. */
+/* Set the taps of nearest neighbours, whose indices are rounded in float32.  Source:
+ * HelperInterpNearest, HelperInterpNearestExact. */
 static void US(nearest)(const us_axis *u, bool exact, wn_axis *a)
 {
     T scale = US(scale)(u);
@@ -48,11 +48,11 @@ static void US(nearest)(const us_axis *u, bool exact, wn_axis *a)
     }
 }
 
-static T US(near)(T x, T A) /* cubic_convolution1 */
+static T US(near)(T x, T A) /* source: cubic_convolution1 */
 {
     return ((A + 2) * x - (A + 3)) * x * x + 1;
 }
-static T US(far)(T x, T A) /* cubic_convolution2 */
+static T US(far)(T x, T A) /* source: cubic_convolution2 */
 {
     return ((A * x - 5 * A) * x + 8 * A) * x - 4 * A;
 }

@@ -22,7 +22,8 @@ static inline int64_t sf_degree(double n)
     return n >= -0x1p63 && n < 0x1p63 ? (int64_t)n : INT64_MIN;
 }
 
-/* Return the index up to which a recurrence runs from step `k` before the next check. */
+/* Return the index up to which a recurrence runs from step `k` before it checks whether the value
+ * became NaN. */
 static inline int64_t sf_end(int64_t k, int64_t n)
 {
     return n - k < SF_STEPS ? n : k + SF_STEPS;
@@ -30,7 +31,7 @@ static inline int64_t sf_end(int64_t k, int64_t n)
 
 /* The functions for one type.  A negative degree gives 0.
  *
- *     chebyshev   `angles`: from this degree on, PyTorch uses cosines between -1 and 1
+ *     chebyshev   `angles`: from this degree on, PyTorch uses cosines if -1 < x < 1
  *     legendre,   *fault is set if the value needs more than SF_DEGREE_MAX steps
  *     laguerre */
 #define SF_SOURCE "special/loops/polynomials_of_type.h"

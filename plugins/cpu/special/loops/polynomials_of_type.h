@@ -19,7 +19,7 @@ static SF_T SF(chebyshev_end)(int64_t n, sf_kind kind, int negative)
     return negative && n % 2 ? -size : size;
 }
 
-/* Return the value at x between -1 and 1. */
+/* Return the value at x, -1 < x < 1, by cosines and sines. */
 static SF_T SF(chebyshev_angle)(SF_T x, int64_t n, sf_kind kind)
 {
     SF_T angle = SF_F(acos)(x), half = angle / 2, middle = ((SF_T)n + (SF_T)0.5) * angle;
@@ -38,8 +38,8 @@ static SF_T SF(chebyshev_angle)(SF_T x, int64_t n, sf_kind kind)
     }
 }
 
-/* Return the value at x outside [-1, 1], but so near to it that many steps change little.  A value
- * that overflows is NaN, because the recurrence subtracts two infinities. */
+/* Return the value at x, 1 < |x| < 2, for degrees above SF_DEGREE_MAX.  A value that overflows is
+ * NaN, because the recurrence, which smaller degrees use, subtracts two infinities. */
 static SF_T SF(chebyshev_outside)(SF_T x, int64_t n, sf_kind kind)
 {
     double t = acosh(fabs((double)x)), y;

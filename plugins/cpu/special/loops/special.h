@@ -8,7 +8,8 @@
 #include "erfinv.h"
 #include <float.h>
 
-/* relative errors at which sums of doubles end: an eighth and a half of an ulp of the result */
+/* relative errors at which sums of doubles end: at most an eighth of an ulp of a float result, and
+ * an ulp of a double result */
 #define SF_EXACT_F32 (FLT_EPSILON / 16)
 #define SF_EXACT_F64 (DBL_EPSILON / 2)
 

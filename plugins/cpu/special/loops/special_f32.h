@@ -1,5 +1,7 @@
-/* loops/special_f32.h -- special functions of float32, computed in double.  They have no branches
- * or calls, so they are vectorized and give the same bits on every vector level.
+/* loops/special_f32.h -- special functions of float32, computed in double.  On processors with
+ * fused multiply-add they have no branches or calls, so they are vectorized; only the Bessel
+ * functions below the line "below and above 5" branch where their _near variants do not accept x.
+ * All give the same bits on every vector level.
  *
  * The polynomials are Chebyshev interpolations of 40-digit values, with errors below 3e-9.  A
  * result is within an ulp of the exact value, or within 1e-9 where an oscillating function crosses
@@ -184,15 +186,15 @@ SF_K_(1)
 
 /* -- Bessel functions, below and above 5 --
  *
- * The functions with `near` in their names are for x at which bessel_far is 0, as in lib/math.h. */
+ * pw_j0_near_f32() and so on are for x at which pw_bessel_far_f32() is 0, as in lib/math.h. */
 
 DPM_INLINE uint64_t pw_bessel_far_f32(float x)
 {
     return dpm_far_f64(x);
 }
 
-/* parts of a Bessel function for large a: sqrt(pi a) times the function is about p (sin a + cos a)
- * + q (sin a - cos a) */
+/* parts of a Bessel function for large a: the function is p times `sum` or `difference`, plus or
+ * minus q times the other one.  sum is sin a + cos a, difference is sin a - cos a. */
 typedef struct sf_wave {
     double p, q, sum, difference;
 } sf_wave;
@@ -237,7 +239,7 @@ SF_INLINE double sf_j0_near(double t)
                      -0.00039698771384194645, 0.013329146149097944, -0.1729150690289957);
 }
 
-/* Return J_1(sqrt(t)) / sqrt(t). */
+/* Return J_1(sqrt(t)) / sqrt(t), for t <= 25; sf_j0_near() returns J_0(sqrt(t)). */
 SF_INLINE double sf_j1_near(double t)
 {
     return (t - 14.681970642123893) *
