@@ -55,10 +55,11 @@ typedef struct conv_axis {
     int64_t count, step; /* number of results; distance of the elements that they read */
     int64_t taps, *off;  /* number of taps; [taps] offsets in the source */
     int64_t low, reach;  /* the results read `reach` elements of the source, from `low` on */
-    int64_t extent;      /* number of elements that are copied */
+    int64_t extent;      /* number of elements of the copy, with padding */
     /* The copy is cut into pieces, in which the elements that one tap reads for neighbouring
-     * results are contiguous.  There is a piece for each remainder of a position modulo `step` or,
-     * with by_tap, if that needs fewer elements, a piece for each tap. */
+     * results are `pace` apart.  There is a piece for each remainder of a position modulo `step`,
+     * or a single piece if `pace` is `step`.  With by_tap, if that needs fewer elements, there is a
+     * piece for each tap. */
     bool by_tap;
     int64_t pieces, piece; /* number of pieces; elements of a piece */
     /* distance of the elements that a tap reads for neighbouring results: 1, or `step` if samples
@@ -86,7 +87,8 @@ typedef struct conv_planes {
  * per_group, width and channels_inside.  `slack` is the number of elements after the last one that
  * may be read.  `may_lend`: the samples may be used without a copy. */
 int conv_planes_init(dp_ctx *ctx, conv_planes *p, int64_t n, int64_t slack, bool may_lend);
-/* Copy `samples` samples to the planes, from sample `first` on. */
+/* Copy `samples` samples to the planes, from sample `first` on; if p->copied is false, only set
+ * p->data to their address. */
 int conv_planes_fill(dp_ctx *ctx, conv_planes *p, int64_t first, int64_t samples);
 
 /* A cut of the results of one group of one sample into parts.  Planes are made for one part at a

@@ -43,14 +43,14 @@ typedef struct conv_class {
      * more vector after the last row. */
     void (*gather)(void *to, int64_t k, const int64_t *off, int n, const void *const *from,
                    const int *lane, const int *len);
-    /* Set y [rows, n] to *bias + the sum over i < k of w[i w_step] from[off[i] + r from_row + j],
-     * where r is the row and j the column.  Up to a vector after the last element of `from` is
-     * read. */
+    /* Set y [rows, n] to *bias (NULL: 0) + the sum over i < k of w[i w_step] from[off[i] + r
+     * from_row + j], where r is the row and j the column; y_row is the stride of rows of y.  Up to
+     * a vector after the last element of `from` is read. */
     void (*blend)(int64_t rows, int64_t n, void *y, int64_t y_row, int64_t k, const void *w,
                   int64_t w_step, const void *from, int64_t from_row, const int64_t *off,
                   const void *bias);
-    /* Set y [results, n] to bias [n] + the sum over i < k of w[i] [n] times from[i] [results, n];
-     * y_step and `step` are the strides of rows of y and of from[i]. */
+    /* Set y [results, n] to bias [n] (NULL: 0) + the sum over i < k of w[i] [n] times from[i]
+     * [results, n]; y_step and `step` are the strides of rows of y and of from[i]. */
     void (*blend_channels)(int64_t n, int64_t results, void *y, int64_t y_step, int64_t k,
                            const void *const *w, const void *const *from, int64_t step,
                            const void *bias);

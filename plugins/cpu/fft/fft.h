@@ -36,7 +36,7 @@ typedef struct fft_plan fft_plan;
 struct fft_plan {
     int64_t n;
     int64_t rows; /* rows of the two tiles that a transform needs (fft_row.run), at least n */
-    int n_passes; /* 0: n is 1, or has a large prime factor */
+    int n_passes; /* 0: n is 1, or only `first` and `second`, or `inner`, are used */
     fft_pass passes[FFT_PASSES];
     /* plans of the four-step method, n = first->n * second->n; NULL: not used */
     fft_plan *first, *second;

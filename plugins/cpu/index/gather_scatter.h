@@ -32,9 +32,9 @@ int gs_indices(dp_ctx *ctx, dp_tensor *index, int64_t size, bool wrap, dp_tensor
  * the first such index in row-major order. */
 int gs_check(dp_ctx *ctx, gs_call *a);
 
-/* Set each element of `out`, which has a->shape, to the element of self at its index.  If
- * gs_check() was not called before, an index out of range is an error, a->code, and `out` is partly
- * written. */
+/* Set each element of `out`, which has a->shape, to the element of self at its index.  An index out
+ * of range is an error, a->code, and leaves `out` partly written; callers that must avoid this call
+ * gs_check() first. */
 int gs_gather(dp_ctx *ctx, gs_call *a, dp_tensor *out);
 
 /* operation on an element a of self and an element b of the source */
@@ -51,8 +51,8 @@ typedef enum gs_op {
 /* Set the element of self at each index to op(that element, element of src).  Along dim, elements
  * are written in order, for any number of threads.  `src` has self's dtype, and in each dimension
  * at least the size of a->shape, or is 0-dim.  `alpha` is a 0-dim tensor of self's dtype, for
- * GS_ADD_SCALED.  If gs_check() was not called before, an index out of range is an error, a->code,
- * and self is partly written. */
+ * GS_ADD_SCALED.  An index out of range is an error, a->code, and leaves self partly written;
+ * callers that must avoid this call gs_check() first. */
 int gs_scatter(dp_ctx *ctx, gs_call *a, gs_op op, dp_tensor *src, dp_tensor *alpha);
 
 /* -- results -- */

@@ -4,7 +4,7 @@
 
 #include "core/elements.h"
 
-enum { NZ_FLAGS = 1024 };
+enum { NZ_FLAGS = 1024 }; /* number of elements that are tested at a time */
 
 /* A function that gets the indices of `n` nonzero elements, in row-major order: first + places[i],
  * for i in [0, n).  They are the results from number `to` on. */

@@ -104,9 +104,11 @@ int mx_lapack_call(dp_call *call, uint32_t n_args, outs_fn *fn);
  * row-major. */
 int mx_out(dp_ctx *ctx, outs *o, int i, dp_dtype dtype, int ndim, const int64_t *sizes,
            bool columns);
-/* Set *work, owned, to the tensor in which output `i` is computed: the output itself if its last
- * `inner` dimensions are contiguous (column-major if `inner` is 2), else a new tensor that has its
- * sizes and is contiguous in this way. */
+/* Set *work, owned, to the tensor in which output `i` is computed.  It is the output itself if the
+ * last `inner` dimensions of the output are contiguous (column-major if `inner` is 2), its elements
+ * share no memory with each other or with an argument, and it is not a given int32 tensor, whose
+ * pivots another thread could change; else a new tensor that has the sizes of the output and is
+ * contiguous in this way. */
 int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work);
 /* Release `work` and, if `rc` is 0, copy its elements to output `i`.  Return rc, or the code of a
  * failed copy. */
@@ -115,8 +117,9 @@ int mx_done(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *work);
  * not given, it becomes `made` itself; a given output without elements gets the strides of `made`
  * if `strided`.  `made` is released on failure, too.  Return rc, or the code of a failed step. */
 int mx_give(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *made, bool strided);
-/* Check that `from` can be cast to the dtype of output `i`, if it is given ("name: Expected arg to
- * be safely castable from ...").  Source: checkLinalgCompatibleDtype. */
+/* Check that `from` can be cast to the dtype of output `i`, and that the output is on the device of
+ * the first argument, if it is given ("name: Expected arg to be safely castable from ...").
+ * Source: checkLinalgCompatibleDtype. */
 int mx_check_cast(dp_ctx *ctx, const outs *o, int i, dp_dtype from, const char *name,
                   const char *arg);
 

@@ -15,7 +15,8 @@ typedef struct pooling {
     int64_t by_plane; /* 1: each plane has axes of its own; 0: all planes share the axes */
 } pooling;
 
-/* Test whether nothing is computed, because tensors have no elements, or no memory (fake calls). */
+/* Test whether nothing is computed, because neither the input nor the result has elements, or
+ * because tensors have no memory (fake calls). */
 bool pool_is_empty(dp_ctx *ctx, const pooling *p);
 /* Allocate n sets of WN_AXES axes.  NULL: over a memory limit. */
 wn_axis *pool_axes(dp_ctx *ctx, int64_t n);

@@ -23,7 +23,8 @@ typedef struct space {
 } space;
 
 /* Return the geometry of `t`, whose number of dimensions was checked.  `last`: the format is
- * channels_last if that is t's suggested memory format. */
+ * channels_last if that is t's suggested memory format and t has a batch dimension.  16-bit floats
+ * are computed in float32, other dtypes in themselves. */
 space space_of(const dp_tensor *t, int dims, bool last);
 /* Return the number of planes, and the number of neighbouring elements at each position in a plane:
  * N * C planes with 1 element at each position or, if channels_last, N planes with C elements. */

@@ -109,7 +109,8 @@ void wn_seal(wn_axis *a);
 /* Make an axis in which each element has itself as its only tap. */
 int wn_same(dp_ctx *ctx, wn_axis *a, int64_t n);
 /* Make the transposed axis, for gradients: the taps of input element i are the elements of the
- * result that have i as a tap.  If `a` has windows, their begins and ends must be ascending. */
+ * result that have i as a tap.  If `a` has windows, their step must be 1, and their begins and ends
+ * must be ascending. */
 int wn_transposed(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *transposed);
 
 /* A computation of `y` and, for maxima, of their indices, from the contiguous input `x`.  x has
