@@ -11,7 +11,7 @@
 /* Write the number or bool `v` to `out` [DP_DTYPE_SIZE_MAX] as one element of `dtype`, converted
  * as C converts. */
 void write_scalar(dp_value v, dp_dtype dtype, void *out);
-/* Check that the number `v` is in the range of `dtype`.  DP_ERUNTIME: it is not. Source:
+/* Check that the number `v` is in the range of `dtype`.  DP_ERUNTIME: it is not.  Source:
  * c10::checked_convert. */
 int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype);
 /* Check that `written` can be written element by element.  DP_ERUNTIME: elements of `written` share

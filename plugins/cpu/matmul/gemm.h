@@ -66,9 +66,10 @@ enum { GEMM_DEPTH = 512 }; /* greatest number of elements of a panel's lines */
 
 typedef struct gemm_class {
     int rows, cols; /* rows and columns of a tile */
-    /* A panel has the first `step` elements of its first line, then those of its second line, and
-     * so on, then the next `step` elements of each line.  1, or 2 for pairs of bfloat16.  A line is
-     * padded with zeros to a multiple of `step`. */
+    /* number of elements of a line that a panel has side by side: 1, or 2 for pairs of bfloat16.  A
+     * panel has the first `step` elements of its first line, then those of its second line, and so
+     * on, then the next `step` elements of each line.  A line is padded with zeros to a multiple of
+     * `step`. */
     int step;
     int bytes; /* bytes of a packed element */
     /* bytes of a sum, an element of the matrix that tile() writes: C itself or scratch memory */

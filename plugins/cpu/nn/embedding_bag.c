@@ -1,9 +1,9 @@
 /* embedding_bag.c -- sums, means and maxima of the table's rows in each bag
  * (aten/src/ATen/native/EmbeddingBag.cpp).
  *
- * Rows are converted to double, reduced, and converted back; sums and means of a float32 table are
- * computed as core/weighted.h says.  Indices and offsets are copied and checked before they are
- * used.
+ * Rows are converted to double, reduced, and converted back; sums and means of a contiguous float32
+ * table are computed as core/weighted.h says.  Indices and offsets are copied and checked before
+ * they are used.
  *
  * Operators: _embedding_bag, _embedding_bag_forward_only. */
 #include "embedding_bag.h"

@@ -1,8 +1,8 @@
 /* batch_norm.c -- batch normalisation (aten/src/ATen/native/Normalization.cpp).
  *
  * An input [N, C, ...] is read as N * C planes or, if the channels are innermost, as a matrix with
- * C columns; it is not copied.  Statistics are double, added from sums of short blocks in the dtype
- * of the elements (loops/norm.h); bfloat16 is computed as float32.
+ * C columns; it is not copied.  For the statistics, short blocks of elements are summed in float32
+ * or float64 (loops/norm.h), and all else is computed in double; bfloat16 is computed as float32.
  *
  * Operators: batch_norm_update_stats, native_batch_norm. */
 #include "batch_norm.h"

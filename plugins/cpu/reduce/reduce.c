@@ -65,7 +65,7 @@ static void take_shape(rd_job *j)
 }
 
 /* Check that a reduction without identity (amax) reduces no dimension of size 0, and gets a list of
- * dimensions if self has no elements.  DP_EINDEX, DP_ERUNTIME: it does not. Source:
+ * dimensions if self has no elements.  DP_EINDEX, DP_ERUNTIME: it does not.  Source:
  * at::native::zero_numel_check_dims. */
 static int check_elements(dp_ctx *ctx, const rd_job *j)
 {

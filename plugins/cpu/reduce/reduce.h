@@ -56,8 +56,8 @@ enum {                      /* rd_op.flags */
        RD_CAST_RESULT = 512,
        RD_NONE_IS_NONE = 1024, /* an empty list of dimensions means none of them, not all */
        RD_FLOAT_ONLY = 2048,   /* integers are refused, because the result is not an integer */
-       /* refuse a computation for which elements must be cast from float to integer, or from
-        * complex to real */
+       /* a computation is refused if elements must be cast from float to integer, or from complex
+        * to real */
        RD_SAME_KIND = 4096,
        RD_DIMS_IN_TURN = 8192 /* rd_args.dims_in_turn */
 };

@@ -1,6 +1,6 @@
 /* fft_dft.h -- template of forward transforms, not scaled, of 2, 3, 4, 5, 7 or 8 complex numbers,
  * in place.  levels/fft.c includes this header once for each T, the type of a real or imaginary
- * part. FN(name) is the name of a function or type for that T, and N is FN(number). */
+ * part.  FN(name) is the name of a function or type for that T, and N is FN(number). */
 
 typedef struct FN(number) {
     T re, im;

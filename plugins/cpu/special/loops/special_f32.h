@@ -1,7 +1,7 @@
 /* loops/special_f32.h -- special functions of float32, computed in double.  On processors with
- * fused multiply-add they have no branches or calls, so they are vectorized; only the Bessel
- * functions below the line "below and above 5" branch where their _near variants do not accept x.
- * All give the same bits on every vector level.
+ * fused multiply-add they have no branches or calls, so they are vectorized; only j0, j1, y0, y1
+ * and spherical_j0 branch, where their _near variants do not accept x.  All give the same bits on
+ * every vector level.
  *
  * The polynomials are Chebyshev interpolations of 40-digit values, with errors below 3e-9.  A
  * result is within an ulp of the exact value, or within 1e-9 where an oscillating function crosses
