@@ -53,7 +53,8 @@ static int no_memory(engine *g)
     return dpi_no_memory(&g->ctx->error, "backward");
 }
 
-/* Make *array, of `*cap` items, large enough for `need`; `few` is the engine's own memory for it. */
+/* Make *array, of `*cap` items, large enough for `need` items.  `few`: the engine's own memory for
+ * it. */
 static bool grow(void *array, const void *few, uint32_t *cap, uint32_t need, size_t item)
 {
     void **at = array, *p;

@@ -131,7 +131,7 @@ uint32_t dpi_edge_topo(dpi_edge e);
 /* Get the edge that t's history word has, with a reference; {NULL}: t has no history.  The edge
  * of a view is out of date if its base was written since (dpi_edge_of). */
 dpi_edge dpi_edge_recorded(const dp_tensor *t);
-/* May t have an edge?  False: t has no history, is no view and can get none, which needs no lock. */
+/* May t have an edge?  False: t has no history, is no view and can get none.  Takes no lock. */
 static inline bool dpi_may_have_edge(const dp_tensor *t)
 {
     return (atomic_load_explicit(&t->history, memory_order_relaxed) != 0 || t->root != NULL) &&

@@ -32,7 +32,8 @@ static inline void dpi_release_owned(dp_ctx *ctx, uint32_t n)
         dp_tensor_unref(ctx->owned[--ctx->n_owned]);
 }
 
-/* Put the numbers of step `s` of `p` before the message of the context's error; returns its code. */
+/* Put the numbers of step `s` of `p` before the message of the context's error; returns the
+ * error's code. */
 int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s);
 /* Check that each operator of p and of its inner programs still has the schema that the steps were
  * checked against. */

@@ -190,8 +190,8 @@ _Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it")
 
 /* Set or clear the skip bit of t's keys; any thread. */
 void dpi_tensor_may_grad(dp_tensor *t, bool on);
-/* May t, which has the skip bit, require a gradient?  A view has the bit from its creation on, since
- * its root may require a gradient later; until then the answer is no. */
+/* May t, which has the skip bit, require a gradient?  A view has the bit from its creation on,
+ * since its root may require a gradient later; until then the answer is no. */
 static inline bool dpi_grad_is_likely(const dp_tensor *t)
 {
     return t->root == NULL || !__atomic_load_n(&t->grad_by_root, __ATOMIC_RELAXED) ||

@@ -74,8 +74,8 @@ static int backward(dp_call *call)
                               a[1].u.tensors, a[1].len, (uint32_t)retain | (uint32_t)create << 1);
 }
 
-/* grad::gradients(Tensor[] tensors, Tensor[] inputs, Tensor?[] gradients=[], *, bool? retain_graph=None,
- *     bool create_graph=False) -> Tensor[]
+/* grad::gradients(Tensor[] tensors, Tensor[] inputs, Tensor?[] gradients=[], *,
+ *     bool? retain_graph=None, bool create_graph=False) -> Tensor[]
  * torch.autograd.grad as an operator, so that a program can have a whole step of training. */
 static int gradients(dp_call *call)
 {

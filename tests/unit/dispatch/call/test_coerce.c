@@ -51,7 +51,7 @@ static const struct {
     CASE("Device", INT(-5), "!Device, not int"),
     CASE("int[]", LIST(INT(1), INT(2)), "int[][1, 2]"),
     CASE("int[]", LIST(INT(1), FLOAT(2)), "!int[], not list with float at index 1"),
-    CASE("int[]", INT(1), "!int[], not int"),
+    CASE("int[]", INT(1), "int[][1]"), /* as torch.zeros(1) */
     CASE("int[2]", INT(1), "int[][1, 1]"),
     CASE("int[2]", LIST(INT(1)), "int[][1]"),
     CASE("int[2]?", INT(1), "int[][1, 1]"),
