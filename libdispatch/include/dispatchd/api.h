@@ -804,10 +804,10 @@ DP_FN_ABOVE(const char *, dp_program_argument_name,
  * for a constant its name, or "" if it has none. */
 DP_FN_ABOVE(const char *, dp_program_value_name,
             (const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]), (p, r, buf))
-/* torch.autograd.grad: compute the gradients of `inputs` [n_inputs]: grads[i], owned by the caller,
- * NULL where no tensor was computed from the input.  The gradients of `tensors` [n] are `gradients`;
- * if this or an item is NULL, the gradient is 1, and the tensor must have one element.  flags and
- * errors as of dp_tensor_backward(); on failure all grads[i] are NULL. */
+/* torch.autograd.grad: compute the gradients of `inputs` [n_inputs] as grads[i], owned by the
+ * caller; NULL: no tensor was computed from input i.  `gradients` are the gradients of `tensors`
+ * [n]; if `gradients` or an item is NULL, the gradient is 1, and the tensor must have one element.
+ * flags and errors as of dp_tensor_backward(); on failure all grads[i] are NULL. */
 DP_FN_ABOVE(int, dp_gradients,
             (dp_ctx * ctx, dp_tensor *const *tensors, dp_tensor *const *gradients, size_t n,
              dp_tensor *const *inputs, size_t n_inputs, uint32_t flags, dp_tensor **grads),
