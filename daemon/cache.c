@@ -32,8 +32,8 @@ static bool same_file(int fd, const char *path)
            a.st_ino == b.st_ino;
 }
 
-/* Lock directory `dir` and return the descriptor of its lock file. -1: another process holds the
- * lock, or the directory has no lock file and `create`, a flag for open(), is 0. */
+/* Lock directory `dir` and return the descriptor of its lock file.  `create`: O_CREAT to create a
+ * missing lock file, or 0.  -1: another process holds the lock, or there is no lock file. */
 static int lock_directory(const char *dir, int create)
 {
     char path[LOCK_PATH_BYTES];

@@ -1,6 +1,6 @@
 /* crash.c -- the crash report: it logs which calls ran when the process was ended by a fatal
- * signal, by std::terminate (which aborts) or by exit() in a kernel.  The process survives one
- * signal: a SIGFPE that comes from floating-point exceptions that a plugin unmasked.
+ * signal, by std::terminate (which aborts) or by exit() in a kernel.  The process survives only
+ * a SIGFPE that comes from floating-point exceptions that a plugin unmasked.
  *
  * The report lists the calls that every thread was running, then the stack of the thread that died.
  * Afterwards the process ends as it would have ended without the report.  The signal handlers call
@@ -45,6 +45,8 @@ enum { N_FATAL = sizeof(fatal_signals) / sizeof(fatal_signals[0]) };
 /* the handlers that were installed before this file's: those of a sanitizer, or the default ones */
 static struct sigaction previous_actions[N_FATAL];
 static atomic_int reporter; /* id of the thread that writes the report; 0: none */
+/* While `reading` is set, a fault in the reporter's thread jumps to `read_failed`: put_threads()
+ * reads another thread's calls. */
 static sigjmp_buf read_failed;
 static volatile sig_atomic_t reading;
 static _Thread_local _Alignas(16) char handler_stack[STACK_BYTES];

@@ -1,5 +1,5 @@
-/* crash.h -- the crash report: what the log gets when the process ends by a fatal signal or
- * exit(). */
+/* crash.h -- the crash report: what the log gets when the process ends by a fatal signal, or by
+ * exit() in a kernel. */
 #ifndef DAEMON_CRASH_H
 #define DAEMON_CRASH_H
 

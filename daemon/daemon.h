@@ -24,35 +24,36 @@
     X(OUTSTANDING_BYTES, outstanding_bytes, 1 << 20) /* bytes of these requests */                 \
     X(CANCEL_BYTES, cancel_bytes, 512)       /* a longer call.cancel is queued like a request */   \
     X(INLINE_BYTES, inline_bytes, 4 << 10)   /* longer data is left to worker threads */           \
-    X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* with more unsent, a connection is not read */      \
+    X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* with this much unsent, a client is not read */     \
     X(ANSWER_BYTES, answer_bytes, 256 << 20) /* JSON text of one answer */                         \
     X(ANSWER_ATTACHMENT_BYTES, answer_attachment_bytes, 1 << 30) /* sum per answer */              \
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \
-    X(SILENT_MS, silent_ms, 5000)     /* then a silent client may be closed for a new one */       \
+    X(SILENT_MS, silent_ms, 5000)     /* a client silent for longer may give way to a new one */   \
     X(SESSIONS, sessions, 4096)       /* a new session may end one that has no connection */       \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
       1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \
-    X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24)           /* in running programs */   \
+    /* results of calls that no handle names, scratch memory, unsent answers */                    \
+    X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24)                                       \
     X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* --session-bytes */       \
     X(SESSION_GENERATORS, session_generators, 1024)                                                \
     X(SESSION_GENERATOR_BYTES, session_generator_bytes, 16 << 20)                                  \
     X(SESSION_NODES, session_nodes, 4 << 20) /* nodes of autograd graphs */                        \
     X(SESSION_NODE_BYTES, session_node_bytes, (int64_t)4 << 30)                                    \
     X(GRAPH_NODES, graph_nodes, 10000)        /* calls and leaves of one answer of grad.graph */   \
-    X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus handles */               \
+    X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus their handles */         \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
     X(SESSION_THREADS, session_threads, 1024)    /* num_threads of session.set */                  \
-    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* longest life without a connection */           \
-    X(DRAIN_MS, drain_ms, 60 * 60 * 1000)        /* most time to answer all before a stop */       \
+    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* a session's life without a connection */       \
+    X(DRAIN_MS, drain_ms, 60 * 60 * 1000)        /* longest `drain_ms` of server.shutdown */       \
     X(PROGRAM_STEPS, program_steps, 10000)       /* steps as the client sends them */              \
     X(SESSION_PROGRAMS, session_programs, 1024)  /* made by program.create */                      \
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* programs and their constants */    \
     X(PROGRAM_CACHE, program_cache, 64)                      /* cached programs of program.run */  \
     X(PROGRAM_CACHE_BYTES, program_cache_bytes, 4 << 20)                                           \
     X(PROBE_MS, probe_ms, 10000)         /* time for the trial load of a plugin */                 \
-    X(WORKERS, workers, 256)             /* most, if --workers threads all run long calls */       \
-    X(STUCK_WORKERS, stuck_workers, 256) /* whose cancelled calls still run; beside `workers` */   \
+    X(WORKERS, workers, 256)             /* most, if all --workers threads run long calls */       \
+    X(STUCK_WORKERS, stuck_workers, 256) /* replaced workers (executor.c), beside `workers` */     \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),
@@ -78,9 +79,10 @@ void *array_find(const void *array, size_t n, size_t item, uint64_t id);
 /* -- log.c: one line for each event, as key=value, to stderr or to --log FILE -- */
 
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
-void log_level_set(int level);
+void log_level_set(int level); /* Log events up to this level only; without a call: LOG_INFO. */
+/* Append the log to the file `path` from now on.  DP_ERUNTIME: the file cannot be opened. */
 int log_open(const char *path, dp_error *err);
-int log_descriptor(void);
+int log_descriptor(void); /* standard error if log_open() was not called */
 /* Write one line: log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu", ...).  Values
  * that are names are put in single quotes. */
 void log_event(int level, const char *event, const char *format, ...)

@@ -1,7 +1,8 @@
 /* generators.c -- a session's generators: its default generators, and those that clients created.
  *
  * Generators, tensors and objects take their handles from one counter of the session.  Every
- * function may be called on any thread; `session.lock` is held only for the time of a search. */
+ * function may be called on any thread; `session.lock` is never held while code waits for a
+ * generator. */
 #include "session.h"
 
 int session_generators_init(struct session *s, dp_error *err)

@@ -1,7 +1,8 @@
 /* job.h -- a request and its state in the daemon (job), and other work for a worker thread (task).
  *
- * The main thread, which runs the event loop, creates and frees each job.  Between these, a job is
- * used by one thread at a time. */
+ * The main thread, which runs the event loop, creates and frees each job.  Between these, one
+ * thread at a time runs it.  While a worker does, the main thread may read the members that do not
+ * change meanwhile, and may use atomic members and those that executor.lock protects. */
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H
 
@@ -33,7 +34,8 @@ typedef struct job {
     bool on_loop;   /* the job runs on the main thread now */
     bool must_move; /* placement.c refused the main thread: the job must run again on a worker */
     bool long_answer; /* the answer has more than LIMIT_INLINE_BYTES */
-    /* another job has answered the request, because its deadline passed; see deadlines.c */
+    /* another job has answered the request, or its part of a batch, because its deadline passed;
+     * see deadlines.c */
     bool overdue;
     work work; /* the work that the method described to placement.c */
     /* Owned; usually NULL.  The context with the results of a kernel that ran on the main thread,

@@ -10,8 +10,8 @@ enum {
     RESERVED_DESCRIPTORS = 64 /* descriptors for plugins' files, the log and clients' files */
 };
 
-/* Return half of the machine's memory in bytes: the default limit for a session's tensors, and also
- * for its running programs. */
+/* Return half of the machine's memory in bytes: the default limit for a session's tensors with
+ * handles, and also for what its calls make beside these. */
 static int64_t half_of_memory(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL }; /* the kind of an option's argument */
+/* kinds of an option's argument; TEXTS: the option can be given several times */
+enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL };
 
 typedef struct option_row {
     const char *name;

@@ -3,12 +3,14 @@
  *
  * On that thread a request may parse, copy or print at most LIMIT_INLINE_BYTES.  A request that
  * names a device or uses device memory never runs there, because any copy may wait for the device.
- * The time of each kernel is learned, for each class of sizes and kind of answer.  A kernel is
- * promoted, which means that it may run on the main thread, after PROMOTE_CALLS consecutive
- * requests that took less than PROMOTE_NS each and called neither a second kernel nor a device.  It
- * is demoted when a request on the main thread takes more than DEMOTE_NS.  If demotions follow each
- * other soon, the number of requests that the next promotion needs grows each time.  All times are
- * those of whole requests: parse, run and print. */
+ * The time of each kernel is learned, for each class of input and output sizes and each way to
+ * return tensors (as handle, data, ...).  A kernel is promoted, which means that it may run on the
+ * main thread, after PROMOTE_CALLS consecutive requests that took less than PROMOTE_NS each, called
+ * neither a second kernel nor a device, and had an answer of at most LIMIT_INLINE_BYTES.  It is
+ * demoted when a request on the main thread takes more than DEMOTE_NS, or when a worker must print
+ * the answer because it is longer.  If demotions follow each other soon, the number of requests
+ * that the next promotion needs grows each time.  All times are those of whole requests: parse, run
+ * and print. */
 #include "server.h"
 
 enum {
@@ -43,9 +45,9 @@ static uint32_t size_class(size_t n)
     return n == 0 ? 0 : 64 - (uint32_t)__builtin_clzll(n);
 }
 
-/* Find the statistics (proof) about work `w` in the hash table.  If other work has the slot, its
- * proof is replaced: this only makes some of its later calls run on workers.  A method counts as
- * proven from the start.  The caller holds `lock`. */
+/* Find the statistics (proof) about work `w` in the hash table.  If the slot has the proof of other
+ * work, that proof is overwritten, which only makes some later calls of the other work run on
+ * workers.  A method counts as proven from the start.  The caller holds `lock`. */
 static proof *proof_of(placement *pl, const work *w)
 {
     uint64_t key = w->kernel;
@@ -149,9 +151,10 @@ static void demote(proof *p)
     p->in_a_row = 0;
 }
 
-/* Once work is proven, only a request of more than DEMOTE_NS counts as long; for a method, only
- * such a request on the main thread.  The limit is high because on a busy machine the thread of a
- * short request may have to wait for a core. */
+/* Once work is proven, only these requests count as long: one of more than DEMOTE_NS; one whose
+ * answer a worker must print after its kernel ran on the main thread; for a kernel, one that calls
+ * a device.  For a method, the time counts only on the main thread.  The limit is high because on a
+ * busy machine the thread of a short request may have to wait for a core. */
 void placement_note(placement *pl, const job *j, const dp_call_stats *stats)
 {
     const work *w = &j->work;

@@ -5,10 +5,12 @@
 
 #include "job.h"
 
-/* statistics about one kernel or method, one class of sizes and one kind of answer */
+/* statistics about the requests for one kernel or method whose input and estimated output are each
+ * in one class of sizes, and that return tensors in one way (work.how) */
 typedef struct proof {
     uint64_t key;
-    uint32_t in_a_row; /* number of short requests since the last long one */
+    /* number of short requests since the last one that counted as long; see placement_note() */
+    uint32_t in_a_row;
     /* value of `in_a_row` from which the work is proven to be short; see demote() */
     uint32_t needed;
 } proof;

@@ -26,21 +26,22 @@ struct request;
 
 typedef struct server_info {
     uint64_t uptime_ms, sessions, connections, requests;
-    uint64_t calls_inline, calls_worker, demotions; /* see struct placement */
+    uint64_t calls_inline, calls_worker, demotions; /* explained in struct placement */
     dp_registry *reg;
     const char *plugin_path; /* value of --plugin-path; may be NULL */
     const char *cache_dir;   /* directory with the copies of plugins; this process alone uses it */
     const int64_t *limits;   /* [LIMITS], the values in force */
 } server_info;
 
-/* most worker threads; the last one runs only tasks (job.h) */
+/* most worker threads: both limits, and one thread more that runs only tasks (job.h) */
 enum { WORKERS_MOST = LIMIT_WORKERS + LIMIT_STUCK_WORKERS + 1 };
-/* A call that still runs after its deadline passed, or after its client left. */
+/* A call that still runs some time (STUCK_NS) after its deadline passed, or after its client
+ * left. */
 typedef struct stuck_call {
     uint64_t session;
     const char *method;
     uint64_t thread; /* number of the thread, as in dp_running.thread */
-    uint64_t nanos;  /* nanoseconds since the call was cancelled */
+    uint64_t nanos;  /* nanoseconds since the call counts as stuck */
 } stuck_call;
 
 typedef struct daemon_calls {
@@ -59,13 +60,13 @@ typedef struct daemon_calls {
      * NULL: the connection is closed. */
     struct session *(*session)(struct connection *c);
     /* Cancel the requests with this `id` that were read from the connection of `rq` before `rq`.
-     * `*waiting`: whether that connection has unanswered requests which such a cancel can
-     * affect. */
+     * `*waiting`: whether that connection has earlier requests that are not answered; if not,
+     * nothing is done.  DP_ERESOURCE: out of memory, or too many requests are cancelled already. */
     int (*cancel)(struct request *rq, const cJSON *id, bool *waiting, dp_error *err);
-    /* Let the main thread answer `rq` if `rq` has not ended by `deadline` (nanos()): see
+    /* Let the main thread answer `rq` if `rq` has not ended shortly after `deadline` (nanos()): see
      * "deadlines" below. */
     void (*watch)(struct request *rq, uint64_t deadline);
-    /* List the calls that were cancelled and have not ended; returns their number. */
+    /* List the stuck calls; returns their number. */
     size_t (*stuck)(struct connection *c, stuck_call out[WORKERS_MOST]);
 } daemon_calls;
 
@@ -75,8 +76,8 @@ typedef struct daemon_calls {
  * such as no_grad).  It is copied into request.ctx before a method runs. */
 typedef struct conn_state {
     dp_keyset include, exclude;
-    /* backends and kinds of wrapper tensors that are in one of the two key sets; pinned, so that
-     * their bits are not reused */
+    /* the backends, and the kinds of wrapper tensors (tensors made of other tensors), in `include`
+     * or `exclude`; pinned: their bits get no other meaning, even if their plugin is unloaded */
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
@@ -96,7 +97,7 @@ static inline void answer_part_free(answer_part *p)
 }
 
 /* One message and its answer.  transport/life.c creates it; deadlines.c creates a second one to
- * answer a request at its deadline.  One thread at a time uses it. */
+ * answer a request at its deadline.  One thread at a time runs it; see job.h. */
 typedef struct request {
     const daemon_calls *daemon;
     struct connection *conn; /* counted reference */
@@ -112,8 +113,8 @@ typedef struct request {
     cJSON *root;
     /* the method to call; NULL: unknown method, which is an error */
     const struct method *method;
-    /* Name of the method that runs now; in a batch, the method of the current request.  NULL: no
-     * method has begun.  Any thread may read it. */
+    /* Name of the method that runs or ran last; in a batch, the method of the current request.
+     * NULL: no method has begun.  Any thread may read it. */
     _Atomic(const char *) running;
     dp_ctx *ctx;        /* context of the thread that runs the request; set before a method runs */
     jw out;             /* the answer's line; ends with LF when it is complete */
@@ -123,9 +124,11 @@ typedef struct request {
     uint64_t bytes_charged; /* bytes of line and attachments, counted for LIMIT_OUTSTANDING_BYTES */
     bool close_after;       /* close the connection after this answer was sent */
     struct run *run;        /* state of the running method; defined in methods/run.c */
-    dp_cancel_flag cancel;  /* not 0: cancelled, or the client has left; any thread may write it */
-    uint64_t deadline;      /* time (nanos()); 0: none.  In a batch: the deadline of `member` */
-    atomic_int phase;       /* PHASE_...; see "deadlines" below */
+    /* not 0: the request was cancelled, its client has left, or the daemon stops; any thread may
+     * write it */
+    dp_cancel_flag cancel;
+    uint64_t deadline; /* time (nanos()); 0: none.  In a batch: the deadline of `member` */
+    atomic_int phase;  /* PHASE_...; see "deadlines" below */
     /* value of session_stuck_ends() when the request began to wait for a stuck call */
     uint64_t waits_for;
     bool never_waits; /* fail the request instead of waiting for a stuck call */
@@ -141,19 +144,22 @@ typedef struct request {
  * main thread answers it, and the worker drops the kernel's result when the kernel ends.  `phase`
  * decides which of the two threads answers: the one that changes `phase` first. */
 enum {
-    PHASE_OPEN,     /* no deadline is watched, or the kernel has ended: the worker answers */
-    PHASE_READS,    /* a deadline is watched; arguments are read, no kernel has begun */
-    PHASE_CALLS,    /* a deadline is watched; a kernel runs, and does not change request.run */
+    PHASE_OPEN,  /* no deadline is watched, or the kernel has ended: the worker answers */
+    PHASE_READS, /* a deadline is watched; arguments are read, no kernel has begun */
+    /* a deadline is watched; a kernel or program runs, and does not change request.run */
+    PHASE_CALLS,
     PHASE_ANSWERED, /* the main thread has answered: start no kernel, print nothing */
 };
-/* Called before a kernel begins.  false: the request is answered; return DP_EANSWERED. */
+/* Called once, before the kernel or program of a request begins.  false: the main thread has
+ * answered the request; return DP_EANSWERED. */
 static inline bool deadline_call(request *rq)
 {
     int phase = PHASE_READS;
 
     return atomic_compare_exchange_strong(&rq->phase, &phase, PHASE_CALLS) || phase == PHASE_OPEN;
 }
-/* Called before anything is printed.  false: the request is answered; return DP_EANSWERED. */
+/* Called when the kernel or program has ended, and again at the end of the method.  false: the main
+ * thread has answered the request; print nothing and return DP_EANSWERED. */
 static inline bool deadline_end(request *rq)
 {
     int phase = atomic_load(&rq->phase);
@@ -164,38 +170,44 @@ static inline bool deadline_end(request *rq)
 
 /* -- placement.c: which requests may run on the main thread -- */
 
-/* A kernel call, or a method, that may take long.  A method asks placement_may_run() before it
- * begins such work.  If the answer is false, the method returns DP_EWORKER: its output is dropped,
- * and the same parsed request runs again on a worker, where the answer is always true.
- * placement_note() then records the time of the whole request under this work. */
+/* Work that may take long: a kernel call, or a METHOD_LOOP method (methods/methods.h).  op.call
+ * asks placement_may_run() before it calls a kernel.  If the answer is false, the method returns
+ * DP_EWORKER: its output is dropped, and the same parsed request runs again on a worker, where the
+ * answer is always true.  placement_note() then records the time of the whole request under this
+ * work. */
 typedef struct work {
     /* result of dp_bound_kernel(), or a number for the method; 0: the request ends in an error, so
      * it is short */
     uint64_t kernel;
     const char *op; /* the operator's name; NULL: the work is a method */
-    size_t bytes;   /* bytes of the line and of tensor arguments; SIZE_MAX: only for workers */
-    /* product of the numeric arguments, to estimate the output: 2^24 for ones([4096, 4096]) */
+    /* bytes of the line, of attachments and of tensor arguments; SIZE_MAX: an argument is in a
+     * device's memory, so only workers may run the work */
+    size_t bytes;
+    /* product of the magnitudes of the numeric arguments, to estimate the output: 2^24 for
+     * ones([4096, 4096]); see magnitude() in methods/op.c */
     double asked;
-    int how;            /* the answer's kind: RETURN_* */
+    /* how tensors are returned: RETURN_HANDLE, RETURN_DATA, ... (methods/methods.h) */
+    int how;
     const char *method; /* the method's name if `op` is NULL */
 } work;
 /* May this work run on the current thread?  On the main thread: only if it is proven to be
  * short. */
 bool placement_may_run(request *rq, const work *w);
-/* May `bytes` bytes be parsed, copied or printed on this thread?  `kernel_ran`: the kernel has
- * already run.  Then, if the answer is false, a worker continues with the same `rq->run` and
- * `rq->ctx`. */
+/* May `bytes` bytes be parsed, copied or printed on this thread?  false: return DP_EWORKER, and a
+ * worker runs the request again; but if `kernel_ran`, that is, the kernel has already run, the
+ * worker continues with the same `rq->run` and `rq->ctx`. */
 bool placement_may_take(request *rq, size_t bytes, bool kernel_ran);
 
 /* -- printing.c -- */
 
 /* Wait until this worker may print `bytes` bytes of text.  The number of workers that print long
- * answers at the same time is limited (printers_max()); others wait in order of arrival.  Returns
- * the argument for print_end(), or DP_ECANCELLED. */
+ * answers at the same time is limited (printers_max()); others wait in order of arrival.  Short
+ * texts, and the main thread, do not wait.  Returns the argument for print_end(), or
+ * DP_ECANCELLED. */
 int print_begin(request *rq, uint64_t bytes, dp_error *err);
 void print_end(request *rq, int begun);
 
-/* -- session.c: the tensors of a session by handle; every function takes the session's lock -- */
+/* -- session.c: the tensors of a session by handle; any thread -- */
 
 struct session *session_ref(struct session *s);
 struct session *session_unref(struct session *s);
@@ -210,24 +222,26 @@ dp_flag *session_grad_flag(struct session *s);
  * `*err` if memory or a limit of the session's account is exhausted. */
 uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err);
 dp_tensor *session_tensor_get(struct session *s, uint64_t handle); /* owned; NULL: unknown handle */
+/* Release the handle and its reference to the tensor.  false: unknown handle. */
 bool session_release(struct session *s, uint64_t handle);
-/* Charge the new storage of `t` to the session.  `t` has a handle, and an operator has replaced its
- * storage. */
+/* Charge the new storage of `t` to the session, even beyond its limit.  `t` has a handle, and an
+ * operator has replaced its storage. */
 void session_moved(struct session *s, const dp_tensor *t);
-/* `*out`: owned array of handles, ascending; returns its length */
+/* `*out`: owned array of the tensors' handles, ascending; returns its length.  NULL and 0: out of
+ * memory. */
 size_t session_handles(struct session *s, uint64_t **out);
 /* Return the lowest handle of `t`; 0: `t` has no handle. */
 uint64_t session_handle_of(struct session *s, const dp_tensor *t);
 
-/* -- session.c: stuck calls, which were answered at their deadline and still run -- */
+/* -- session.c: the calls of a session that were answered at their deadline and still run -- */
 
 /* Change the phase of `rq` to PHASE_ANSWERED, because the main thread is about to answer it.  If
  * `rq` runs a kernel, list `rq` as stuck; `*calls` tells whether it does.  false: `rq` has ended,
  * so its worker answers it. */
 bool session_stuck_add(struct session *s, request *rq, bool *calls);
 void session_stuck_remove(struct session *s, request *rq); /* no effect if `rq` is not listed */
-/* Is `shares(r, arg)` true for the request.run of some stuck call?  `*ends` gets the value of
- * session_stuck_ends() at the same moment. */
+/* Is `shares(r, arg)` true for the request.run `r` of some stuck call?  `*ends` gets the value of
+ * session_stuck_ends() at the same moment; it is unchanged if the session has no stuck call. */
 bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *arg),
                         const void *arg, uint64_t *ends);
 uint64_t session_stuck_ends(struct session *s); /* number of stuck calls that have ended */
@@ -251,7 +265,7 @@ dp_object *session_object_get(struct session *s, uint64_t handle);
 bool session_object_release(struct session *s, uint64_t handle);
 size_t session_objects(struct session *s, uint64_t **out);
 
-/* -- programs.c: a session's programs; every function takes their lock -- */
+/* -- programs.c: a session's programs, which have a lock of their own -- */
 
 typedef struct programs programs;
 programs *session_programs(struct session *s); /* borrowed */
@@ -260,17 +274,19 @@ programs *session_programs(struct session *s); /* borrowed */
 uint64_t programs_put(programs *ps, dp_program *p, dp_error *err);
 dp_program *programs_get(programs *ps, uint64_t handle); /* owned; NULL: unknown handle */
 bool programs_release(programs *ps, uint64_t handle);
-/* A cache of programs that were sent inline; the least recently used one is evicted first.  `key`
- * is the content of the program, as `bytes` bytes.  programs_recall() returns a reference owned by
- * the caller, or NULL.  programs_remember() takes its own reference to `p`, or does nothing if `p`
- * does not fit. */
+/* A cache of programs whose steps were sent in program.run; if it is full, the least recently used
+ * program is removed.  `key` is the content of the program, as `bytes` bytes.  programs_recall()
+ * returns a reference owned by the caller, or NULL.  programs_remember() takes its own reference to
+ * `p`; it does nothing if `p` alone exceeds the cache's limit, or if there is no memory. */
 dp_program *programs_recall(programs *ps, const char *key, size_t bytes);
 void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p);
 
 /* -- probe.c -- */
 
-/* Let a child process load the file `copy` first, in case loading kills the process.  This is the
- * function for dp_load_options.probe.  Any thread. */
+/* Let a child process load and unload the file `copy` first, in case loading kills the process.
+ * This is the function for dp_load_options.probe.  0: the process survives the load, which may
+ * fail. DP_EPLUGIN: it does not, or the load takes too long.  DP_ERESOURCE: no child could be started.  Any
+ * thread. */
 int probe(const char *copy, dp_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /* server.c -- the daemon's life: start, listening, signals, timers, draining and stop.
  *
- *   INIT -> SERVING --server.shutdown, SIGTERM--> DRAINING --all answered, or drain_ms--> LEAVING
+ *   INIT -> SERVING --server.shutdown, SIGTERM or SIGINT--> DRAINING
+ *   DRAINING --every connection is closed, or drain_ms have passed--> LEAVING
  *
  * While it drains, the daemon accepts no connections, but still answers everything that clients
  * sent before; each connection is closed after its last answer was sent.  All functions run on the

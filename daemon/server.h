@@ -19,6 +19,8 @@ typedef struct server {
     uv_poll_t listener;
     uv_async_t async;
     uv_signal_t sigterm, sigint;
+    /* timers: call dp_plugin_reap(); end sessions without a connection; end the drain; accept again
+     * after a failure; check connections for descriptors that wait (announce.c) */
     uv_timer_t reap, linger, drain, accept, waiting;
     /* file descriptors that were received before the line that announces them, of all
      * connections */
@@ -51,6 +53,8 @@ typedef struct server {
     char *cache;  /* owned: the directory for copies of plugins; NULL: none yet */
     int cache_fd; /* descriptor of the lock file in `cache`; -1: none */
     int64_t limits[LIMITS];
+    /* `loop` is initialised; `listener` is; `executor` is; the daemon drains, see server.c;
+     * server_fini() has begun */
     bool looping, listening, executing, draining, leaving;
     /* time (nanos()) when the next session without a connection ends; 0: none.  Used by
      * linger_task */
@@ -72,10 +76,12 @@ int limits_check(const server *s, dp_error *err);
 
 /* -- plugins.c -- */
 
-/* Find the file of a plugin from its name or path on the command line.  `*out` lives in `a`. */
+/* Find the file of a plugin from its name or path on the command line; `plugin_path`: directories
+ * to search for a name, may be NULL.  `*out` is allocated in `a`. */
 int plugin_file(const char *name, const char *plugin_path, dp_arena *a, const char **out,
                 dp_error *err);
-/* Load the plugins beside the executable, and those that --plugin names. */
+/* Load the plugins in the directory plugins/ beside the executable (unless --no-plugins is given),
+ * then those that --plugin names. */
 int plugins_load(server *s, dp_error *err);
 /* Run the plugins' hooks for the end of a session; the function for sessions.on_end, with the
  * registry as `reg`.  Called on a worker, or on the main thread when the daemon stops. */
@@ -83,8 +89,8 @@ void plugins_session_ended(void *reg, uint64_t session);
 
 /* -- server.c -- */
 
-/* Take the lock, load plugins, bind the socket and listen.  Even after a failure server_fini() must
- * be called. */
+/* Lock the socket's path, load plugins, bind the socket and listen.  Even after a failure
+ * server_fini() must be called. */
 int server_init(server *s, const options *o, dp_error *err);
 void server_run(server *s); /* Serve until shutdown. */
 /* Stop and free everything.  false: a kernel or a thread of a plugin still runs, and the process

@@ -293,7 +293,7 @@ void session_set_linger(struct session *s, int64_t ms)
     pthread_mutex_unlock(&s->all->lock);
 }
 
-/* -- handles; the caller of the functions up to session_put() holds session.lock -- */
+/* -- handles; the caller of find(), compact() and reserve_handle() holds session.lock -- */
 
 static handle *find(struct session *s, uint64_t id)
 {
@@ -311,7 +311,8 @@ static void compact(struct session *s)
     s->n_released = 0;
 }
 
-/* Reserve and charge a handle for `t`. */
+/* Reserve memory for a handle of `t`, and charge the handle and the storage of `t` to the
+ * session. */
 static int reserve_handle(struct session *s, const dp_tensor *t, dp_error *err)
 {
     handle *handles = array_grow(s->handles, s->n_handles, &s->cap_handles, sizeof(*handles));

@@ -9,8 +9,8 @@
 #include "request.h"
 #include <stdatomic.h>
 
-/* A session's queue in the executor: its connections that have a request to run, in the order of
- * arrival.  Lock: executor.lock. */
+/* A session's queue in the executor: its connections that have a request to run, sorted by the time
+ * since when that request waits (job.since).  Lock: executor.lock. */
 typedef struct turn_queue {
     struct turn_queue *next;
     struct connection *head, *tail;
@@ -60,6 +60,7 @@ typedef struct handle_list {
 } handle_list;
 /* -- handles.c; the caller holds session.lock -- */
 int handle_list_reserve(handle_list *l, dp_error *err); /* Reserve memory for one more item. */
+/* Append an item, for which handle_list_reserve() was called; the list takes over `object`. */
 void handle_list_add(handle_list *l, uint64_t id, void *object);
 void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: not found */
 /* Remove the item and return its object; NULL: not found. */
@@ -70,8 +71,8 @@ typedef struct sessions {
     pthread_mutex_t lock;
     struct session *head;  /* sessions that can be joined */
     struct session *ended; /* sessions that have ended, for sessions_reap() to release */
-    uint64_t last_id;
-    uint64_t n; /* length of the list `head` */
+    uint64_t last_id;      /* id of the newest session */
+    uint64_t n;            /* length of the list `head` */
     /* Called on any thread when sessions_reap() may have a session to end; may be NULL. */
     void (*on_due)(void *arg);
     void *on_due_arg;
@@ -108,9 +109,9 @@ struct session {
     dp_streams *streams;               /* owned; has its own lock */
     programs programs;                 /* has its own lock */
     dp_flag grad;                      /* see session_grad_flag() */
-    request *stuck; /* list of stuck calls: answered at their deadline, and still running */
-    atomic_uint n_stuck;
-    uint64_t stuck_ends; /* number of stuck calls that have ended */
+    request *stuck;      /* calls that were answered at their deadline and still run */
+    atomic_uint n_stuck; /* length of the list `stuck` */
+    uint64_t stuck_ends; /* number of calls that were in the list `stuck` and have ended */
 };
 int session_generators_init(struct session *s, dp_error *err);
 void session_generators_fini(struct session *s);
@@ -126,9 +127,9 @@ struct session *session_join(sessions *all, const char *key);
 /* Remove a connection from `s`, and drop its reference.  When it was the last connection, the
  * session begins to linger. */
 void session_leave(struct session *s);
-/* End and release every session whose time without a connection is over.  Returns the time
- * (nanos()) when the next session ends; 0: none does.  `all_of_them`: end every session without a
- * connection now. */
+/* End every session whose time without a connection is over at `now` (nanos()), and release the
+ * handles of all ended sessions.  Returns the time (nanos()) when the next session ends; 0: every
+ * session has a connection.  `all_of_them`: end every session without a connection now. */
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them);
 uint64_t sessions_count(sessions *all);
 uint64_t sessions_ended(sessions *all); /* number of sessions that have ended since the start */

@@ -114,10 +114,11 @@ void job_parse(job *j)
         j->rq.close_after = true;
 }
 
-/* Return how many threads a parallel kernel of `c` may use at time `now` (nanos()).  While other
- * connections send requests too, one thread less than --threads (default: the number of cores) may
- * be used.  If the kernel used every core, short calls of other connections would wait for a core
- * until the system's next clock tick, 4 ms. */
+/* Return how many threads a parallel kernel of `c` may use at time `now` (nanos()), at most
+ * `requested` (conn_state.num_threads; 0: the default).  While other connections send requests too,
+ * at most one thread less than --threads (default: the number of cores) may be used, but always
+ * one.  If the kernel used every core, short calls of other connections would wait for a core until
+ * the system's next clock tick, 4 ms. */
 static int fair_threads(const struct connection *c, int requested, uint64_t now)
 {
     const server *s = c->server;
@@ -147,8 +148,8 @@ static void prepare(dp_ctx *ctx, request *rq)
 
 #define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* a bit that is 0 in every kernel's number */
 
-/* Fill in `j->work` if the method alone determines it; otherwise `j->work.kernel` is 0.  Returns
- * the method. */
+/* Fill in `j->work` for a METHOD_LOOP method, whose time does not depend on its params; otherwise
+ * set `j->work.kernel` to 0.  Returns the method; NULL: unknown. */
 static const method *begin_work(job *j)
 {
     const method *m = j->rq.method;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <uv.h>
 
+/* Append `j` to a list; remove the first job and return it (NULL: the list is empty). */
 void job_push(job_list *l, job *j);
 job *job_pop(job_list *l);
 typedef struct worker {
@@ -18,17 +19,18 @@ typedef struct worker {
     pthread_t thread;
     dp_ctx *ctx;
     /* Lock of the members below: executor.lock. */
-    int state;               /* IDLE, RUNNING or LEFT of parts.h */
-    uint64_t number;         /* dp_thread_number() of the worker's thread */
-    struct session *session; /* session of the worker's request; borrowed from the request */
-    uint64_t stuck_since;    /* time (nanos()) when the worker became stuck; 0: not stuck */
+    int state;       /* IDLE, RUNNING or LEFT of parts.h */
+    uint64_t number; /* dp_thread_number() of the worker's thread */
+    /* session of the worker's request, borrowed from the request; NULL: it runs none */
+    struct session *session;
+    uint64_t stuck_since; /* time (nanos()) when the worker became stuck; 0: not stuck */
     /* the generator that the worker waits for, borrowed from its kernel; NULL: none */
     dp_generator *waits_at;
-    struct job *job; /* the job that the worker runs */
+    struct job *job; /* the job that the worker runs or ran last */
     /* the worker must stop waiting for the generator, because the daemon stops */
     bool wait_refused;
-    /* stuck or waiting for a generator, so not counted in executor.n_workers and
-     * turn_queue.running */
+    /* the worker is stuck or waits for a generator, and is not counted in executor.n_workers and
+     * turn_queue.running (at most LIMIT_STUCK_WORKERS workers are replaced) */
     bool replaced;
 } worker;
 
@@ -40,7 +42,8 @@ typedef struct executor {
     dp_registry *reg;
     placement *placement;
     void *(*run)(void *w); /* main function of a worker's thread, in executor.c */
-    uv_async_t *async;     /* wakes the loop: `done` or `tasks_done` is not empty */
+    /* wakes the main thread: `done` or `tasks_done` is not empty, or `watch_moved` is set */
+    uv_async_t *async;
     /* main thread only: active while a job or task waits for a worker; see workers.c */
     uv_timer_t tick;
     uv_timer_t watch; /* main thread only: expires at `watch_at`; see deadlines.c */
@@ -83,7 +86,8 @@ job_list executor_done(executor *ex, task **tasks); /* Return all finished jobs 
  * request stops at its next dp_checkpoint().  Also make the main thread check whether a waiting
  * request of `c` was cancelled.  false: no such request runs. */
 bool executor_cancel(executor *ex, struct connection *c, const cJSON *id);
-/* Return the jobs of a closed connection that have not begun, and cancel the one that runs. */
+/* Return the jobs of `c`, whose connection is being closed, that have not begun, and cancel the one
+ * that a worker runs. */
 job_list executor_withdraw(executor *ex, struct connection *c);
 /* The daemon stops: from now on no request waits for a stuck call. */
 void executor_drain(executor *ex);
@@ -92,7 +96,8 @@ void executor_watch(executor *ex, job *j, uint64_t deadline);
 size_t executor_stuck(executor *ex, stuck_call out[WORKERS_MOST]);
 /* May `j`, the next job of its connection, begin on the main thread?  Parses `j` if it is small. */
 bool executor_may_begin(executor *ex, job *j);
-/* Run `j` on the main thread until it is answered.  false: `j` must run on a worker instead. */
+/* Run `j` on the main thread, in context `ctx`, until it is answered.  false: `j` must run on a
+ * worker instead. */
 bool executor_run(executor *ex, job *j, dp_ctx *ctx);
 /* Block SIGTERM and SIGINT, which the main thread handles, and return the previous mask.  The
  * caller starts a thread and restores the mask: the new thread, and a kernel's system calls on it,

@@ -8,7 +8,8 @@
 enum { IDLE = 0, RUNNING, LEFT };
 
 enum {
-    STUCK_NS = 10 * 1000 * 1000, /* time after which a cancelled call counts as stuck */
+    /* a call that still runs so long after its deadline, or after its client left, is stuck */
+    STUCK_NS = 10 * 1000 * 1000,
     /* A job that has waited for this time is parsed, because it may have a deadline. */
     PARSE_AFTER_NS = 20 * 1000 * 1000,
 };
@@ -31,12 +32,13 @@ void turns_await(executor *ex, struct connection *c);
 /* Remove `c` from executor.waiting and its turn queue. */
 void turns_end_wait(executor *ex, struct connection *c);
 /* Return the next job to run; NULL: none is ready.  Its connection runs no other job until
- * turns_put_back(), and the job has a reference to the session. */
+ * turns_put_back() or turns_park(), and the job has a reference to the session. */
 job *turns_take(executor *ex);
 /* Return `j`, which is answered, to the main thread.  It ran for session `s`. */
 void turns_put_back(executor *ex, struct session *s, job *j);
 /* Put `j`, which has an argument that a stuck call of `s` uses, back into its connection's queue,
- * and park the connection: `j` runs again after a stuck call of `s` has ended. */
+ * and park the connection: `j` runs again after a stuck call of `s` has ended.  If one has ended
+ * since `j` began to wait, or the daemon drains, the connection is ready at once. */
 void turns_park(executor *ex, struct session *s, job *j);
 /* Make the connections that are parked for `s` (NULL: for any session) ready again, because a stuck
  * call has ended. */
@@ -50,21 +52,23 @@ void workers_run_task(executor *ex, task *t);
 bool workers_wait(executor *ex);
 /* Join the thread of `w` if it has exited. */
 void workers_join_left(worker *w);
+/* Start one worker.  DP_ERESOURCE: all slots are in use, or there is no memory for it. */
 int workers_start(executor *ex, dp_error *err);
 /* Wake a worker for new work, and start one more if too few are idle and fewer than `max_workers`
- * run.  true: more jobs and tasks wait than workers are idle. */
+ * run, not counting those that wait to print.  true: more jobs and tasks wait than workers are
+ * idle. */
 bool workers_wake(executor *ex, unsigned max_workers);
 /* Start the timer that starts more workers when jobs or tasks wait for too long.  Main thread,
  * without the lock. */
 void workers_start_tick(executor *ex);
-/* Queue task `t`; a worker is started for it only if fewer than `max_workers` run.  Main thread,
- * without the lock. */
+/* Queue task `t`; a worker is started for it only if fewer than `max_workers` run (see
+ * workers_wake()).  Main thread, without the lock. */
 void workers_queue_task(executor *ex, task *t, unsigned max_workers);
 
 /* -- stuck.c; executor.lock is held -- */
 
-/* Add `j` to executor.due: it counts as stuck from time `at` (nanos()) on, unless it ends
- * before. */
+/* Add `j` to executor.due: it counts as stuck from time `at` (nanos()) on, unless it ends before.
+ * If `j` is in the list already, the earlier of the two times holds. */
 void stuck_list_due(executor *ex, job *j, uint64_t at);
 void stuck_unlist_due(executor *ex, job *j);
 /* The daemon stops: in sessions with a stuck call, end the waits of kernels for a generator.  The

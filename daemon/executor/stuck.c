@@ -30,7 +30,7 @@ void stuck_unlist_due(executor *ex, job *j)
 }
 
 /* Stop counting `w` as a worker, so that another one may be started to replace it until `w` ends
- * its job. */
+ * its job, or its wait.  No effect if LIMIT_STUCK_WORKERS workers are replaced already. */
 static void release_slot(executor *ex, worker *w)
 {
     if (w->replaced || ex->n_replaced >= LIMIT_STUCK_WORKERS)

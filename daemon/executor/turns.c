@@ -6,9 +6,10 @@
  *   E1: a connection waits, and is in executor.waiting, exactly when it is not busy and its
  *       queue is not empty
  *   E2: a connection is ready, and is in its session's turn queue, exactly when it waits, is not
- *       parked and has fewer than LIMIT_UNSENT_BYTES of unsent answers
- *   E3: a turn queue is listed exactly when it is not empty and fewer than `cap` workers run its
- *       requests */
+ *       parked (its first job waits until a stuck call of the session ends) and has fewer than
+ *       LIMIT_UNSENT_BYTES of unsent answers
+ *   E3: a turn queue is listed (in executor.ready) exactly when it is not empty and fewer than
+ *       executor.cap (--workers) workers run requests of its session */
 #include "executor/parts.h"
 
 /* -- lists of jobs -- */

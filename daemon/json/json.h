@@ -7,7 +7,8 @@
 #include <dispatchd/dispatch.h>
 #include <string.h>
 
-/* bound of the magnitude of integers that are written without quotes, in requests and answers */
+/* values and elements that are integers below this magnitude are written as JSON numbers, in
+ * requests and answers; others as strings */
 #define JSON_EXACT_INT ((int64_t)1 << 53)
 
 /* Return the length of the UTF-8 sequence at `s`, which has `n` > 0 bytes; 0: no valid sequence.
@@ -16,8 +17,8 @@ size_t utf8_sequence(const char *s, size_t n);
 
 /* -- read.c, and tree.c (json_free() and json_ref()) -- */
 
-/* Count the bytes from `s` on that need neither an escape nor a check in a JSON string: ASCII
- * characters other than control characters, quotes and backslashes. */
+/* Count the bytes from `s` on, at most `n`, that need neither an escape nor a check in a JSON
+ * string: ASCII characters other than control characters, quotes and backslashes. */
 size_t plain_bytes(const char *s, size_t n);
 /* Parse strictly.  `*out` is owned by the caller, who frees the whole tree by json_free().
  * DP_EVALUE: `s` is not valid; the message tells where.  DP_ERESOURCE: out of memory. */
@@ -57,7 +58,9 @@ static inline bool same_name(const char *a, const char *b)
 typedef struct jw {
     char *s;
     size_t len, cap;
-    bool failed;    /* out of memory, or over LIMIT_ANSWER_BYTES: nothing more is written */
+    /* out of memory, over LIMIT_ANSWER_BYTES, refused by `account`, or nested too deep: nothing
+     * more is written */
+    bool failed;
     uint32_t depth; /* number of open objects and arrays */
     uint64_t comma; /* bit d: the next element at depth d needs a comma before it */
     /* Borrowed; NULL: none.  The account that is charged for a buffer of more than
@@ -82,12 +85,12 @@ void jw_array_end(jw *w);
 void jw_keyn(jw *w, const char *name, size_t n);
 void jw_str(jw *w, const char *s); /* NULL is written as null; invalid UTF-8 as U+FFFD */
 void jw_strn(jw *w, const char *s, size_t n);
-void jw_int(jw *w, int64_t i); /* always without quotes: for counts, sizes and ids */
+void jw_int(jw *w, int64_t i); /* always a JSON number: for counts, sizes and ids */
 void jw_bool(jw *w, bool b);
 void jw_null(jw *w);
 void jw_raw(jw *w, const char *s, size_t n);  /* write the text of one JSON value unchanged */
 void jw_text(jw *w, const char *s, size_t n); /* write text unchanged, without a comma before it */
-void jw_value_int(jw *w, int64_t i);          /* from 2^53 on written as {"int":"..."} */
+void jw_value_int(jw *w, int64_t i);          /* from a magnitude of 2^53 on: {"int":"..."} */
 void jw_value_double(jw *w, double d);        /* written as {"float":2} if integral or not finite */
 /* Write one element of a tensor, with the fewest digits that read back as the same value of
  * `dtype`. */

@@ -29,8 +29,8 @@ typedef struct decimal {
 
 enum { NO, YES, UNSURE }; /* does a decimal read back as the number that it was computed from? */
 
-/* min_digits: a decimal of so many digits is unchanged by decimal -> dtype -> decimal (FLT_DIG).
- * max_digits: so many digits identify every value of the dtype. */
+/* min_digits: a decimal of at most this many digits is unchanged by the conversion decimal -> dtype
+ * -> decimal (FLT_DIG).  max_digits: this many digits identify every value of the dtype. */
 typedef struct precision {
     int min_digits, max_digits;
     /* smaller numbers are subnormal: they have fewer bits, so fewer digits may suffice */
@@ -78,7 +78,7 @@ static int round_by_power(double d, int n, int top, dp_dtype dtype, decimal *out
     long double digits = rintl(k < 0 ? d / power : d * power);
     long double value = k < 0 ? digits * power : digits / power;
     *out = (decimal){(uint64_t)digits, -k};
-    if (k <= 0 && value < 0x1p64L) /* no rounding took place */
+    if (k <= 0 && value < 0x1p64L) /* the product is an integer below 2^64, so it is exact */
         return read_as(dtype, value) == d;
     bool below = read_as(dtype, nextafterl(value, 0)) == d;
     bool above = read_as(dtype, nextafterl(value, INFINITY)) == d;

@@ -40,8 +40,9 @@ typedef struct scan {
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Set the high bit of each byte of `word` that is below n <= 0x80.  Only the lowest bit that is set
- * is reliable. */
+/* A word whose high bits, one in each byte, mark the bytes of `word` that are below n <= 0x80; its
+ * other bits mean nothing.  Only the lowest mark is reliable: the subtraction borrows from the byte
+ * above a marked one, so that byte's mark may be wrong. */
 #define BELOW(word, n) (((word)-EACH(n)) & ~(word))
 
 static bool is_plain(unsigned char c)

@@ -23,11 +23,13 @@ block *json_block_new(size_t nodes, size_t text);
 
 /* -- members.c -- */
 
-/* Check the names of the `n` members of `object`.  DP_EVALUE: two names are equal. */
+/* Check that the names of the `n` members of `object` differ.  DP_EVALUE: two names are equal.
+ * DP_ERESOURCE: out of memory. */
 int json_name_repeated(const cJSON *object, size_t n, dp_error *err);
 
 /* -- print.c -- */
 
+/* most digits of a uint64_t; most bytes of the text of a number or tensor element */
 enum { DIGITS_MAX = 20, ELEMENT_TEXT_MAX = 96 };
 
 /* Write the decimal digits of `x` so that they end at `end`.  Returns the address of the first
@@ -46,8 +48,8 @@ static inline bool is_exact_int(int64_t i)
     return i > -JSON_EXACT_INT && i < JSON_EXACT_INT;
 }
 
-/* Print a number or element into `out`, which must have ELEMENT_TEXT_MAX bytes.  Returns the number
- * of characters. */
+/* Print into `out`, which must have ELEMENT_TEXT_MAX bytes: `d`, a value of the floating `dtype`,
+ * or the tensor element at `p`.  Returns the number of characters. */
 size_t print_float(char *out, double d, dp_dtype dtype);
 size_t print_element(char out[ELEMENT_TEXT_MAX], dp_dtype dtype, const void *p);
 

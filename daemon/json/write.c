@@ -107,7 +107,7 @@ static inline void put(jw *w, char c)
         w->s[w->len++] = c;
 }
 
-/* Write a comma if the open container already has an element. */
+/* Begin an element of the innermost open object or array: write a comma if it has one already. */
 static inline void begin_element(jw *w)
 {
     uint64_t level = (uint64_t)1 << w->depth;

@@ -283,7 +283,7 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
                           dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
-/* Make a tensor from n contiguous elements of dtype `from`, which are its whole storage if
+/* Make a tensor from `n` contiguous elements of dtype `from`, which are its whole storage if
  * `g->is_storage`; `*out` is owned. */
 static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
                               dp_dtype from, const void *elements, const json_path *at,

@@ -80,13 +80,14 @@ void attachments_to_json(request *rq);
  * into `w`, or fails with `*err`; after a failure, everything that it wrote is dropped. */
 #include "proto_params.h"
 
-/* Call a method's function with its member of the union `*p`. */
+/* A function that calls the function of one method with the method's member of the union `*p`. */
 typedef int (*method_fn)(request *rq, const proto_params *p, jw *w, dp_error *err);
 
 enum {
     DP_EPARAMS = -1000, /* the params are invalid: answered as -32602 */
     DP_EWORKER = -1001, /* placement.c refused the thread: run the request again, on a worker */
-    /* a stuck call uses an argument: run the request again when that call has ended */
+    /* a stuck call uses an argument: run the request again when a stuck call of the session has
+     * ended */
     DP_EWAIT = -1002,
     /* the deadline has passed and the main thread has answered: print nothing */
     DP_EANSWERED = -1003,
@@ -122,8 +123,8 @@ typedef struct json_path {
     const char *name;           /* member name; NULL: an array's item, [index] */
     size_t index;
 } json_path;
-/* Set `*err` to `code` and the message "PATH: TEXT", with the path `at` and the text of `format`.
- * Returns `code`. */
+/* Set `*err` to `code` and the message "PATH: TEXT", with the path `at` (NULL: "params") and the
+ * text of `format`.  Returns `code`. */
 int json_path_fail(dp_error *err, int code, const json_path *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -236,10 +237,11 @@ int run_begin(request *rq, dp_error *err);
 typedef struct asked_mode {
     bool has_grad_enabled, grad_enabled, has_inference, inference;
 } asked_mode;
-/* Make this the mode of `rq->ctx`, over that of the connection. */
+/* Set the mode of `rq->ctx`: the connection's, with the members that `asked` has. */
 void run_mode(request *rq, const asked_mode *asked);
-void run_mode_end(request *rq, const asked_mode *asked); /* go back to that of the connection */
-void run_name(request *rq);                              /* tell history which request records it */
+void run_mode_end(request *rq, const asked_mode *asked); /* Restore the connection's mode. */
+/* Let autograd's records name this request by its JSON-RPC id. */
+void run_name(request *rq);
 /* Check that the deadline of `rq` has not passed at `now` (nanos).  DP_EDEADLINE: it has passed. */
 int run_check_deadline(const request *rq, uint64_t now, dp_error *err);
 /* Undo a failed method: release the handles and the attachments that it made. */
@@ -247,17 +249,17 @@ void run_undo(request *rq);
 /* Allocate `bytes` bytes in the arena of `rq->ctx`; they are freed when the request ends. */
 void *run_alloc(request *rq, size_t bytes, dp_error *err);
 /* Find the tensor with this handle, and hold a reference to it until the method ends.  `*out` is
- * borrowed.  DP_ENOTFOUND: the session has no such handle; the message names path `at`. */
+ * borrowed.  DP_ENOTFOUND: the session has no such handle; the message names path `at`.  DP_EWAIT
+ * or, while the daemon drains, DP_EBUSY: a stuck call uses the tensor's memory. */
 int run_pin(request *rq, uint64_t handle, const json_path *at, dp_tensor **out, dp_error *err);
 /* Like run_pin(), but for the generator with this handle. */
 int run_pin_generator(request *rq, uint64_t handle, const json_path *at, dp_generator **out,
                       dp_error *err);
-/* Find the object with this handle, and hold a reference to it until the method ends.  `*out` is
- * borrowed.  DP_ENOTFOUND: the session has no such handle.  DP_ERUNTIME: the object has ended with
- * its plugin. */
+/* Like run_pin(), but for the object with this handle.  DP_ERUNTIME: the object has ended with its
+ * plugin. */
 int run_pin_object(request *rq, uint64_t handle, const json_path *at, dp_object **out,
                    dp_error *err);
-/* Take over the reference `t`, and drop it when the method ends. */
+/* Take over the reference `t` (or `g`), also on failure, and drop it when the method ends. */
 int run_keep(request *rq, dp_tensor *t, dp_error *err);
 int run_keep_generator(request *rq, dp_generator *g, dp_error *err);
 /* Return the handle by which the request named argument `t`; 0: `t` was given without a handle. */
@@ -271,7 +273,7 @@ int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
 /* Add an attachment to the answer and return its index; -1: no memory.  Takes over `elements` and
- * the charge of `bytes` to the session. */
+ * the charge of `bytes` to the session, also on failure. */
 int run_attach(request *rq, void *elements, size_t bytes);
 /* May this thread copy or print `bytes` bytes?  false: the method must return DP_EWORKER. */
 bool run_is_quick(request *rq, size_t bytes);
@@ -329,13 +331,14 @@ int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
  * attachment), or everything known about `t` (RETURN_DESCRIBED).  handle 0: the member "tensor" is
  * omitted. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
-/* Read a runtime key by its name.  DP_ENOTFOUND: no such key; the message has the nearest names.
- * DP_EVALUE: the name is an alias key. */
+/* Read a runtime key, that is, one that calls are dispatched to, by its name.  DP_ENOTFOUND: no
+ * such key; the message has the nearest names.  DP_EVALUE: the name is an alias key. */
 int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *err);
 /* Write member `name`: an array of the runtime keys in `s`, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
-/* Return the address of the elements of `t`, if they are contiguous in the host's memory.  `*v` is
- * dp_tensor_view() of `t`.  NULL: they are not, or `t` has no elements. */
+/* Return the address of the elements of `t`, if they are contiguous in the host's memory and `t` is
+ * no lazy conjugate or negative.  `*v` is dp_tensor_view() of `t`.  NULL: this is not so, or `t`
+ * has no elements. */
 void *host_elements(const dp_tensor *t, const dp_view *v);
 /* Return the number of bytes that the elements of `t` take when they are contiguous.  0: `t` is
  * NULL.  UINT64_MAX: too many to count. */

@@ -129,7 +129,7 @@ static void note_written(run *r, const dp_bound *b, uint64_t written)
     }
 }
 
-/* Call the bound operator.  `rets[b->n_rets]` is owned on success. */
+/* Call the bound operator.  On success the caller owns the b->n_rets values in `rets`. */
 static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 {
     /* if the deadline passes during the call, the answer lists these handles */

@@ -268,7 +268,7 @@ int rpc_discover(request *rq, jw *w, dp_error *err)
 static const char *const fallback_names[] = {[DP_FALLBACK_ALLOW] = "allow",
                                              [DP_FALLBACK_REPORT] = "report",
                                              [DP_FALLBACK_FORBID] = "forbid"};
-/* Fallback modes, by the enum made from proto/types/fallback.json. */
+/* DP_FALLBACK_ constants, indexed by the enum that is made from proto/types/fallback.json. */
 static const uint8_t fallbacks[] = {[FALLBACK_ALLOW] = DP_FALLBACK_ALLOW,
                                     [FALLBACK_REPORT] = DP_FALLBACK_REPORT,
                                     [FALLBACK_FORBID] = DP_FALLBACK_FORBID};

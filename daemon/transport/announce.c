@@ -19,9 +19,10 @@ enum {
 
 /* -- announced attachments and descriptors -- */
 
-/* Fail the pending request if one of the `n` descriptors that it announced is a socket.  It could
- * be the other end of the client's own connection: while any process holds that end open, the
- * daemon would not notice that the client has left. */
+/* Fail the pending request if one of the `n` descriptors that it announced is a socket, or cannot
+ * be examined.  Sockets are an error, although all descriptors are closed: one could be the other
+ * end of the client's own connection, and while the daemon holds that end open, it cannot notice
+ * that the client has left. */
 static void refuse_sockets(struct connection *c, size_t n)
 {
     dp_error err = DP_ERROR_INIT;
@@ -145,10 +146,11 @@ static bool descriptors_unread(const struct connection *c)
     return found;
 }
 
-/* Find connections from which the daemon does not read now, because too many of their requests or
- * answers are waiting, and close those whose unread data contains descriptors.  Such a descriptor
- * may be the client's end of the connection; the system would then never report that the client has
- * left.  Returns whether there are connections from which the daemon does not read. */
+/* Find connections from which the daemon has not read for LIMIT_SILENT_MS, because too many of
+ * their requests or answers are waiting, and close those whose unread data contains descriptors.
+ * Such a descriptor may be the client's end of the connection; the system would then never report
+ * that the client has left.  Returns whether there are connections from which the daemon does not
+ * read, for however short a time. */
 static bool check_unread(server *s, uint64_t now)
 {
     uint64_t max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
@@ -172,8 +174,8 @@ static bool check_unread(server *s, uint64_t now)
 }
 
 /* Close connections whose descriptors have waited too long for the end of their line.  A connection
- * is exempt while the daemon takes none of its lines because the client does not read its answers:
- * the line may be complete. */
+ * is exempt while the daemon takes none of its lines (a line is being parsed, or too many requests
+ * or answers are waiting): the line may be complete. */
 static void on_waiting(uv_timer_t *h)
 {
     server *s = h->data;

@@ -39,7 +39,8 @@ struct connection {
     uint64_t fds_since; /* time (nanos()) when the oldest of `fds` arrived */
     uint64_t fds_end;   /* value of `received` just after the newest of `fds` arrived */
     bool unannounced;   /* descriptors that no line announced were already closed once */
-    /* nothing was read or sent since this time (nanos()); 0: `poll` waits for data to read */
+    /* time (nanos()) since when the daemon neither reads (too many requests or answers are waiting)
+     * nor has sent anything; 0: it reads, parses a line, or has read everything */
     uint64_t unread_since;
     job_list out;  /* answered jobs, in order, with answers that are not completely sent */
     bool blocked;  /* send nothing now: the socket is full, or `deferred` is set */
@@ -61,18 +62,20 @@ struct connection {
     uint64_t n_jobs;          /* number of jobs so far */
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;
-    conn_state state; /* used by the thread that runs a job of this connection */
+    conn_state state; /* used only by the thread that runs a job of this connection */
     /* Lock of the members below: executor.lock. */
     struct session *session; /* NULL: the connection is closed */
     job_list queue;          /* jobs that wait */
-    bool busy;               /* a worker runs or parses a job of this connection */
-    bool waits;              /* the connection is in executor.waiting */
-    bool ready;              /* the connection is in its session's turn queue */
+    /* a job of this connection was taken from `queue` and runs or is parsed */
+    bool busy;
+    bool waits; /* the connection is in executor.waiting */
+    bool ready; /* the connection is in its session's turn queue */
     /* not NULL: the connection waits until a stuck call of this session ends; see executor.c */
     struct session *parked;
     uint64_t check_at; /* time (nanos()) when to check the first waiting job; 0: never */
     bool gone;         /* the connection is closed: nobody waits for answers */
-    job *running;      /* the parsed job that a worker runs; NULL: none */
+    /* the parsed job that a worker runs; NULL: none, or the main thread has answered it */
+    job *running;
     struct connection *next_ready, *next_waiting, **link_waiting;
     cancel *cancels; /* list of the call.cancel requests that may affect waiting jobs */
     /* length of `cancels`; read without the lock, because it is usually 0 */

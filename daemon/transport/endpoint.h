@@ -10,11 +10,15 @@ typedef struct endpoint {
     int fd, lock_fd;        /* -1: none */
     struct stat bound;      /* the file that bind() created at `path`; only this file is removed */
 } endpoint;
-/* Choose the path of the socket.  `*out` is owned by the caller. */
+/* Choose the path of the socket: --socket, else $DISPATCHD_SOCKET, else a default
+ * (docs/operating.md). `*out` is owned by the caller. */
 int endpoint_path(const options *o, char **out, dp_error *err);
-/* Choose the path and lock it.  DP_EBUSY: another process has locked it; the message names it.
- * Even after a failure endpoint_close() must be called. */
+/* Choose the path and lock it.  DP_EBUSY: another process has locked it; the message names the
+ * process.  Even after a failure endpoint_close() must be called. */
 int endpoint_open(endpoint *e, const options *o, dp_error *err);
+/* Make the socket, with permissions `mode`, and listen.  A socket that a dead daemon left is
+ * replaced.  DP_EBUSY: a process that does not use our lock serves the path.  DP_EEXISTS: the path
+ * names another file. */
 int endpoint_listen(endpoint *e, int64_t mode, dp_error *err);
 void endpoint_stop_listening(endpoint *e); /* Close the listening socket and remove its file. */
 void endpoint_remove(endpoint *e);         /* Also remove the lock file; the lock stays held. */

@@ -1,8 +1,8 @@
 /* frame.c -- splits received bytes into messages: lines, and the attachments (body) that follow a
- * line (protocol 1 and 2).
+ * line (docs/protocol.md).
  *
  *   States:  LINE --line that announces--> ANNOUNCED --frame_expect--> BODY --all read--> LINE
- *            LINE --line over the limit--> SKIP --its LF--> LINE
+ *            LINE --too long, no LF has arrived--> SKIP --the LF--> LINE
  *
  * A frame owns the bytes that are not consumed yet (at most one line and what one read adds) and
  * the body.  It does not parse JSON: the caller parses the line and sets the length of its body. */
@@ -22,7 +22,7 @@ static const struct {
 } words[] = {{"\"attachments\"", 13}, {"\"fds\"", 5}};
 enum { WORD_MAX = 13, STEP = sizeof(uint64_t) };
 
-/* Does one of the words end at byte `i` + 1? */
+/* Does one of the words end with bytes `i` and `i` + 1, `s"`?  `p[i + 1]` is known to be valid. */
 static bool ends_word(const char *p, size_t i)
 {
     for (size_t k = 0; p[i] == 's' && k < sizeof(words) / sizeof(words[0]); k++)
@@ -170,7 +170,8 @@ static int next_line(frame *f, char **line, size_t *bytes)
 }
 
 /* Drop the received part of a line over the limit, except its last bytes: one of the words may
- * begin in these and end in the next bytes. */
+ * begin in these and end in the next bytes.  Returns FRAME_LINE when the line has ended (the next
+ * one can be taken), FRAME_LOST or FRAME_MORE. */
 static int skip_line(frame *f)
 {
     size_t n = f->end - f->start;

@@ -9,7 +9,9 @@ struct cmsghdr;
 
 enum {
     /* Limits for one loop iteration, so that other connections get their turn: */
-    TURN_BYTES = 256 << 10, /* bytes of long answers that all connections together may send */
+    /* after this many bytes of answers of all connections, long answers wait for the next
+     * iteration */
+    TURN_BYTES = 256 << 10,
     /* time that one connection's requests may use on the main thread; workers run the remaining
      * ones */
     INLINE_NS = 500 * 1000,
@@ -65,14 +67,16 @@ void connection_refuse(struct connection *c, const dp_error *err, bool close);
 /* -- announce.c -- */
 
 /* Compute the length of the attachments of c->pending, whose line is parsed, and prepare to receive
- * them. */
+ * them.  If the line or its announcement is not valid, answer an error and take no more
+ * messages. */
 void connection_announced(struct connection *c);
 /* Append received descriptors to c->fds.  false: there were too many, and some were closed. */
 bool connection_queue_descriptors(struct connection *c, const struct cmsghdr *h);
 /* Close the descriptors in c->fds, which no line has announced, as soon as every line that arrived
- * with them is parsed.  true: this happened for the second time, and an error answer was queued. */
+ * with them is parsed.  true: this happened for the second time, and an error answer was queued.
+ * If more than LIMIT_WAITING_DESCRIPTORS wait, close connections until fewer do. */
 bool connection_settle_descriptors(struct connection *c);
-/* Set c->unread_since. */
+/* Set c->unread_since: to now if the daemon stops reading from `c`, to 0 if it reads. */
 void connection_note_unread(struct connection *c);
 
 /* -- receive.c -- */
