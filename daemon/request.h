@@ -285,8 +285,8 @@ void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *
 
 /* Let a child process load and unload the file `copy` first, in case loading kills the process.
  * This is the function for dp_load_options.probe.  0: the process survives the load, which may
- * fail. DP_EPLUGIN: it does not, or the load takes too long.  DP_ERESOURCE: no child could be started.  Any
- * thread. */
+ * fail.  DP_EPLUGIN: it does not, or the load takes too long.  DP_ERESOURCE: no child could be
+ * started.  Any thread. */
 int probe(const char *copy, dp_error *err);
 
 #endif

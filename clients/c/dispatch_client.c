@@ -128,7 +128,8 @@ static int send_all(dc_client *c, const void *data, size_t bytes, dc_error *err)
     return 0;
 }
 
-/* Make {"jsonrpc","id","method","params","attachments"}; takes `params`.  NULL: out of memory. */
+/* Make {"jsonrpc","id","method","params","attachments"}; takes ownership of `params`, also on
+ * failure.  NULL: out of memory. */
 static cJSON *request_new(double id, const char *method, cJSON *params, const dc_bytes *attachments,
                           size_t n)
 {

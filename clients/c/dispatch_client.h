@@ -4,13 +4,15 @@
  *     dc_client *c = NULL;
  *     dc_answer a;
  *     if (dc_connect(NULL, &c, &err) < 0) ...
- *     if (dc_call(c, "server.status", cJSON_CreateObject(), NULL, 0, &a, &err) == 0) ...
- *     dc_answer_fini(&a);
+ *     if (dc_call(c, "server.status", NULL, NULL, 0, &a, &err) == 0) {
+ *         ...
+ *         dc_answer_fini(&a);
+ *     }
  *     c = dc_close(c);
  *
  * The client needs cJSON.  Only one thread at a time may use a client.  Functions return 0; or -1,
- * and `err->message` says why the connection failed.  A call that the daemon answers with an error
- * returns 0 and sets `error` of the answer. */
+ * and `err->message` says what failed: the connection, or memory ran out.  A call that the daemon
+ * answers with an error returns 0 and sets `error` of the answer. */
 #ifndef DISPATCH_CLIENT_H
 #define DISPATCH_CLIENT_H
 
@@ -28,7 +30,7 @@ typedef struct dc_bytes {
     size_t bytes;
 } dc_bytes;
 
-/* One answer.  Exactly one of `result` and `error` is set; both point into `root`. */
+/* One answer.  Exactly one of `result` and `error` is not NULL; both point into `root`. */
 typedef struct dc_answer {
     cJSON *root; /* owned */
     const cJSON *result, *error;
@@ -45,10 +47,11 @@ const char *dc_socket_path(const char *path, char *buf, size_t bytes);
 int dc_connect(const char *path, dc_client **out, dc_error *err);
 dc_client *dc_close(dc_client *c); /* `c` may be NULL; returns NULL */
 
-/* Send one request and read its answer.  Takes `params` (NULL: none).  The bytes of
- * `attachments[n]`, borrowed, follow the request's line; params refer to them by index.  cJSON does
- * not print doubles exactly: put numbers that must arrive unchanged into `params` as text
- * (cJSON_CreateRaw) without line feeds.  The caller releases `*out` with dc_answer_fini(). */
+/* Send one request and read its answer.  Takes ownership of `params` (NULL: none), also on failure.
+ * The bytes of `attachments[n]`, borrowed, follow the request's line; params refer to them by
+ * index.  cJSON does not print doubles exactly: put numbers that must arrive unchanged into `params`
+ * as text (cJSON_CreateRaw) without line feeds.  After a result of 0, the caller releases `*out`
+ * with dc_answer_fini(). */
 int dc_call(dc_client *c, const char *method, cJSON *params, const dc_bytes *attachments, size_t n,
             dc_answer *out, dc_error *err);
 void dc_answer_fini(dc_answer *a);

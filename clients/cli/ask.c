@@ -107,8 +107,8 @@ static int connect_client(cli *c)
     return rc;
 }
 
-/* Turn `params` into raw JSON text; takes `params`.  cJSON would change the last digits of numbers,
- * and text from the user may contain line feeds, which would end the message. */
+/* Turn `params` into raw JSON text; takes ownership of `params`.  cJSON would change the last
+ * digits of numbers, and text from the user may contain line feeds, which would end the message. */
 static cJSON *exact(cJSON *params)
 {
     if (params == NULL)

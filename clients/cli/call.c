@@ -7,6 +7,7 @@
 
 /* -- types of an operator's arguments -- */
 
+/* what a schema's type accepts: a tensor, a list of tensors, any other list */
 enum { TAKES_TENSOR = 1, TAKES_TENSORS = 2, TAKES_LIST = 4 };
 
 static unsigned type_takes(const char *type)
@@ -123,9 +124,10 @@ static cJSON *bare_word(cli *c, const char *word)
     return NULL;
 }
 
-/* Make a value from a word that is JSON.  It is sent as written, so that no digit changes.  An
- * array becomes a tensor literal where an overload takes a Tensor; a flat array only where none
- * takes a list.  NULL: a usage message was printed. */
+/* Make the value for a word.  JSON is sent as written, so that no digit changes.  `takes`: what the
+ * overloads accept there, see overloads_take().  An array becomes a tensor literal where an
+ * overload takes a Tensor; a flat array only where none takes a list.  If only lists of tensors are
+ * taken, each array in a nested array becomes a literal.  NULL: a usage message was printed. */
 static cJSON *value_of(cli *c, const char *word, unsigned takes)
 {
     char *elements = spell_integers(word, true), *plain = spell_integers(word, false);

@@ -24,7 +24,8 @@ typedef struct cli {
     bool json;           /* --json */
     dc_client *client;   /* NULL until the first request */
     const struct verb *verb;
-    char **words; /* [n_words] words after the verb; take_* remove words from it */
+    /* [n_words] words after the verb (at first all words); take_flag() and others remove words */
+    char **words;
     int n_words;
 } cli;
 
@@ -46,22 +47,25 @@ bool take_flag(cli *c, const char *name);
  * absent. */
 const char *take_option(cli *c, const char *name);
 /* Check that `min` to `max` words are left (max -1: no limit) after all known options were removed,
- * and that none of them is an option.  false: a usage message was printed. */
+ * and that none of them is an option.  The word "--" is removed; words after it are no options.
+ * false: a usage message was printed. */
 bool words_fit(cli *c, int min, int max);
+/* Remove `n` words, the first of which has index `at`. */
 void remove_words(cli *c, int at, int n);
-/* Copy JSON text, with integers of 2^53 and more spelled as the protocol requires.  `elements`: the
- * integers are elements of a tensor; integers inside objects are always treated as elements.
- * Returns owned text. */
+/* Copy JSON text, with integers of 2^53 and more, in magnitude, as text: "N" if they are elements
+ * of a tensor, else {"int":"N"}.  `elements`: all are elements; otherwise only those inside objects
+ * are, which are tensor literals.  Returns owned text. */
 char *spell_integers(const char *json, bool elements);
-/* Print a message and how the verb is used; return CLI_USAGE. */
+/* Print a message, and how the verb (if it is known) is used; return CLI_USAGE. */
 int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* -- ask.c -- */
 
-/* Send one request; takes `params`.  An error of the daemon is printed.  CLI_OK: the caller calls
- * dc_answer_fini(a); otherwise `*a` holds nothing. */
+/* Send one request, after connecting if necessary; takes ownership of `params`.  An error of the
+ * daemon is printed.  CLI_OK: the caller calls dc_answer_fini(a); otherwise `*a` holds nothing. */
 int request(cli *c, const char *method, cJSON *params, dc_answer *a);
-/* Send one request and print its result: as JSON with --json, else with `show`.  Takes `params`. */
+/* Send one request and print its result: as JSON with --json, else with `show`.  Takes ownership of
+ * `params`. */
 int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result));
 
 cJSON *params_new(void);
@@ -88,7 +92,8 @@ typedef struct column {
     bool right; /* align the cells to the right */
 } column;
 /* Functions for column.cell; each returns owned text. */
-char *cell_text(const cJSON *row, const char *member);     /* a string, or any value as JSON */
+/* a string or number; "a, b" for an array; other JSON */
+char *cell_text(const cJSON *row, const char *member);
 char *cell_micros(const cJSON *row, const char *member);   /* nanoseconds as microseconds: 12.3 */
 char *cell_location(const cJSON *row, const char *member); /* "file:line" of the row */
 char *cell_count(const cJSON *row, const char *member);    /* length of an array */
@@ -96,18 +101,18 @@ char *cell_mark(const cJSON *row, const char *member);     /* "yes" for true, el
 /* Format like printf() into owned text. */
 char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_table(const cJSON *rows, const column *columns, size_t n);
-/* Test whether the table fits on the terminal's lines. */
+/* Test whether a row of the table fits on one line of the terminal. */
 bool table_fits(const cJSON *rows, const column *columns, size_t n);
 /* Print `header`, then from column `indent` on an array of strings, wrapped to the terminal's
  * width. */
 void print_wrapped(const char *header, int indent, const cJSON *words);
-/* Print a line "name  value" for each member of an object, except members whose value contains
- * objects. */
+/* Print a line "name  value" for each member of an object, except members whose value is an array
+ * or object that begins with an object. */
 void print_members(const cJSON *object);
 
 char *json_text(const cJSON *j);      /* numbers keep every digit; returns owned text */
 void print_json(const cJSON *j);      /* one line of JSON */
-void print_value(const cJSON *value); /* a tensor as a matrix; a list, number or null as JSON */
+void print_value(const cJSON *value); /* tensors as matrices, other values as JSON */
 /* Print the outputs of a call or a program; warnings go to standard error. */
 void print_outputs(const cJSON *result);
 char *list_text(const cJSON *array); /* "a, b, c"; returns owned text */

@@ -40,7 +40,8 @@ static int print_help(void)
     return CLI_OK;
 }
 
-/* "dispatchctl plugin --help": print every verb that begins with `word`; 0: there is none. */
+/* Print every verb whose first word is `word`, for "dispatchctl plugin --help".  Returns their
+ * number. */
 static int print_group(const char *word)
 {
     size_t bytes = strlen(word);

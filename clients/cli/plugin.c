@@ -47,8 +47,8 @@ static void show_loaded(const cJSON *result)
 }
 
 /* Return the path to send for `word`; owned.  The daemon accepts an absolute path or a bare name,
- * so a relative path is completed here.  Symbolic links are not resolved: a reload follows where
- * they point then. */
+ * so a relative path is completed here.  Symbolic links are not resolved: if a link is changed, a
+ * reload uses its new target. */
 static char *plugin_path(const char *word)
 {
     char *here = *word != '/' && strchr(word, '/') ? realpath(".", NULL) : NULL;
@@ -93,7 +93,8 @@ static void show_unloaded(const cJSON *result)
     show_warnings(result);
 }
 
-/* Call a method that takes a plugin's name and the time to wait for its calls; takes `params`. */
+/* Call a method that takes a plugin's name and, as --timeout-ms, how long to wait for the plugin's
+ * running calls; takes ownership of `params`. */
 static int ask_about_calls(cli *c, const char *method, cJSON *params,
                            void (*show)(const cJSON *result))
 {

@@ -36,7 +36,7 @@ char *text_printf(const char *format, ...)
 
 /* -- JSON -- */
 
-/* Write the fewest digits that read back as `d`; JSON numbers are finite. */
+/* Write `d` so that it reads back as the same value; JSON numbers are finite. */
 static void number_write(FILE *f, double d)
 {
     char buf[32];
@@ -166,7 +166,7 @@ char *cell_mark(const cJSON *row, const char *name)
     return text_printf("%s", cJSON_IsTrue(member(row, name)) ? "yes" : "");
 }
 
-/* Return how many terminal columns UTF-8 text takes. */
+/* Return how many terminal columns UTF-8 text takes: one for each character. */
 static int text_width(const char *text)
 {
     int width = 0;
@@ -272,9 +272,9 @@ void print_members(const cJSON *object)
 /* -- tensors -- */
 
 typedef struct matrix {
-    int ndim, width;
-    bool cut;  /* print only the edges */
-    FILE *out; /* NULL: only measure `width` */
+    int ndim, width; /* number of dimensions; characters of the longest element printed */
+    bool cut;        /* print only the edges */
+    FILE *out;       /* NULL: only measure `width` */
 } matrix;
 
 /* Return the text of one element: a number, bool, "nan", or [re, im]; owned. */
@@ -301,8 +301,8 @@ static void matrix_element(matrix *m, const cJSON *j)
     free(text);
 }
 
-/* Write `text` between two entries of dimension `depth`, then a space, or a new line indented to
- * the open brackets. */
+/* Write `text` between two entries of dimension `depth`, then a space in the last dimension, or a
+ * new line indented to the open brackets in the others. */
 static void matrix_gap(matrix *m, int depth, const char *text)
 {
     fputs(text, m->out);

@@ -10,7 +10,7 @@
 
 enum { FILE_MAX = 1 << 30 };
 
-/* Read a whole file, "-" is standard input; owned.  NULL: errno is set. */
+/* Read `f` up to its end, but at most FILE_MAX - 1 bytes; owned. */
 static char *read_all(FILE *f)
 {
     size_t n = 0, cap = 1 << 16;
@@ -25,6 +25,8 @@ static char *read_all(FILE *f)
     return s;
 }
 
+/* Read the file at `path`, or standard input if `path` is "-"; owned.  NULL: it cannot be opened,
+ * and errno is set. */
 static char *read_file(const char *path)
 {
     bool input = strcmp(path, "-") == 0;
@@ -36,8 +38,8 @@ static char *read_file(const char *path)
     return s;
 }
 
-/* Read the file that the first word names: the params of program.create.  NULL: usage was
- * printed. */
+/* Read the program in the file that the first word names, as a JSON object; owned.  NULL: a usage
+ * message was printed. */
 static cJSON *program_of_file(cli *c)
 {
     char *text = read_file(c->words[0]);
@@ -77,8 +79,8 @@ static cJSON *take_values(cJSON *program)
     return inputs != NULL ? inputs : params_new();
 }
 
-/* Create the program in the daemon, for as long as the connection lasts.  CLI_OK: member "program"
- * of `*params` is its handle, and member "inputs" the values from the file. */
+/* Create the program in the daemon, in the session of this command.  CLI_OK: member "program" of
+ * `*params` (owned) is its handle, and member "inputs" has the values from the file. */
 static int create(cli *c, cJSON **params)
 {
     cJSON *program = program_of_file(c);
@@ -127,7 +129,8 @@ static int dot(cli *c)
     return describe(c, "dot");
 }
 
-/* Add an input from NAME=JSON to `inputs`.  A nested or flat array is a tensor of float32. */
+/* Add an input from NAME=JSON to `inputs`.  An array, nested or flat, is a tensor of float32.
+ * false: a usage message was printed. */
 static bool add_input(cli *c, const char *word, cJSON *inputs)
 {
     const char *equals = strchr(word, '=');
@@ -151,7 +154,7 @@ static bool add_input(cli *c, const char *word, cJSON *inputs)
     return true;
 }
 
-/* Move to `inputs` the values of those inputs that have none yet; takes `values`. */
+/* Move to `inputs` the values of those inputs that have none yet; takes ownership of `values`. */
 static void fill_in(cJSON *inputs, cJSON *values)
 {
     for (cJSON *v; (v = values->child) != NULL;) {

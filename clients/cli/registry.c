@@ -192,7 +192,7 @@ static void params_list(cJSON *params, const char *name, const char *text)
     }
 }
 
-/* Add every option --with OP@KEY to `params`. */
+/* Add every option --with OP@KEY to `params`.  false: a usage message was printed. */
 static bool params_with(cli *c, cJSON *params)
 {
     cJSON *with = need(cJSON_AddArrayToObject(params, "with"));

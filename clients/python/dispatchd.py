@@ -62,8 +62,9 @@ def socket_path(path=None):
 
 
 def connect(path=None, timeout=None):
-    """Return a Client of the daemon at socket_path(path).  timeout: seconds to wait for bytes;
-    None: no limit."""
+    """Return a Client of the daemon at socket_path(path).  timeout: seconds to wait for each
+    step of sending or receiving, then TimeoutError is raised; None: no limit.  PermissionError: the
+    server runs neither as this user nor as root."""
     path = socket_path(path)
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -79,7 +80,7 @@ def connect(path=None, timeout=None):
 
 
 class Client:
-    """A connection to the daemon."""
+    """A connection to the daemon, made by connect()."""
 
     # A signal handler may raise an exception between any two steps of the interpreter.  So that no
     # byte is lost, one step stores each result of recv and send:
@@ -111,21 +112,21 @@ class Client:
     # -- one call at a time ----------------------------------------------------------------------
 
     def call(self, method, /, **params):
-        """Call a method and return its result; raises Error.  Answers to abandoned calls are
-        dropped."""
+        """Call a method and return its result; raises Error if the daemon answers an error.
+        RuntimeError: requests of send() are not received yet."""
         if self._sent:
             raise RuntimeError("receive() the answers to what was sent before a call()")
         return _result(self._answer(self._send(method, params)))
 
     def op(self, name, /, *args, returns="handle", **kwargs):
         """Call an operator; return its output, or the list of its outputs if there is not exactly
-        one."""
+        one.  returns: "handle", "data" or "attachment", how output tensors are returned."""
         outputs = self.call("op.call", **op_params(name, *args, returns=returns, **kwargs))["outputs"]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def release(self, *tensors):
-        """Release tensors, given by handle or by the descriptors that op() and tensor.create
-        return."""
+        """Release tensors, given by handle or by the dicts that op() and tensor.create return for
+        them."""
         return self.call("tensor.release",
                          tensors=[t["tensor"] if isinstance(t, dict) else t for t in tensors])
 
@@ -264,13 +265,14 @@ def _result(answer):
 
 
 def op_params(name, /, *args, returns="handle", **kwargs):
-    """Return the params of op.call for these arguments."""
+    """Return the params of op.call for these arguments; returns: see Client.op()."""
     params = {"op": name, "args": to_wire(args), "return": returns}
     return {**params, "kwargs": {k: to_wire(v) for k, v in kwargs.items()}} if kwargs else params
 
 
 def to_wire(value):
-    """Convert a Python value to the protocol's JSON; dicts (literals, handles) stay unchanged."""
+    """Convert a Python value to the protocol's JSON.  dicts stay unchanged: they are tensor literals,
+    or handles such as {"tensor": 1}."""
     if isinstance(value, (list, tuple)):
         return [to_wire(v) for v in value]
     if isinstance(value, float) and (value.is_integer() or value - value != 0):
@@ -286,8 +288,8 @@ _EXACT = {"float": float, "int": int, "complex": lambda z: complex(float(z[0]), 
 
 
 def from_wire(value):
-    """Convert the protocol's JSON to Python values, the inverse of to_wire(); descriptors stay
-    unchanged."""
+    """Convert the protocol's JSON to Python values, the inverse of to_wire().  The objects
+    that describe tensors stay unchanged."""
     if isinstance(value, list):
         return [from_wire(v) for v in value]
     if isinstance(value, dict) and len(value) == 1:

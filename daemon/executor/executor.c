@@ -2,12 +2,13 @@
  *
  * A connection's jobs run one after another.  A connection that has a job to run is ready, and is
  * in its session's queue, the turn queue.  Sessions take turns, and so do the connections of a
- * session.  At most one worker runs a connection's jobs, and at most `cap` (--workers) workers run a session's,
- * so a session with many connections cannot use every thread.  Workers are started when they are
- * needed, up to `cap`.  When a job has waited for STALLED_NS because all workers run long calls,
- * more are started, up to LIMIT_WORKERS; these exit after they have been idle for a while.
- * Workers that wait to print a long answer (printing.c) do not count in these limits.  A task is work that is not a request.  If a task waits that long, one more worker can be started, which
- * runs only tasks: long calls then cannot delay tasks.
+ * session.  At most one worker runs a connection's jobs, and at most `cap` (--workers) workers run
+ * a session's, so a session with many connections cannot use every thread.  Workers are started
+ * when they are needed, up to `cap`.  When a job has waited for STALLED_NS because all workers run
+ * long calls, more are started, up to LIMIT_WORKERS; these exit after they have been idle for a
+ * while.  Workers that wait to print a long answer (printing.c) do not count in these limits.  A
+ * task is work that is not a request.  If a task waits that long, one more worker can be started,
+ * which runs only tasks: long calls then cannot delay tasks.
  *
  * The main thread runs short requests itself: see placement.c.
  *
@@ -29,7 +30,7 @@
  *   workers.c    starts and ends the worker threads
  *   execute.c    runs one job
  *   stuck.c      handles workers whose calls do not end
- *   deadlines.c  checks waiting and running jobs at the times when they may have to end */
+ *   deadlines.c  checks waiting and running jobs at the times when they may have to end  */
 #include "executor/parts.h"
 #include "crash.h"
 #include "methods/methods.h"

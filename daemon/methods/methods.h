@@ -336,9 +336,9 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
 int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *err);
 /* Write member `name`: an array of the runtime keys in `s`, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
-/* Return the address of the elements of `t`, if they are contiguous in the host's memory and `t` is
- * no lazy conjugate or negative.  `*v` is dp_tensor_view() of `t`.  NULL: this is not so, or `t`
- * has no elements. */
+/* Return the address of the elements of `t`, if they are contiguous in the host's memory, and `t`
+ * has neither key Conjugate nor Negative.  `*v` is dp_tensor_view() of `t`.  NULL: this is not so,
+ * or `t` has no elements. */
 void *host_elements(const dp_tensor *t, const dp_view *v);
 /* Return the number of bytes that the elements of `t` take when they are contiguous.  0: `t` is
  * NULL.  UINT64_MAX: too many to count. */

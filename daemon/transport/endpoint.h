@@ -11,7 +11,7 @@ typedef struct endpoint {
     struct stat bound;      /* the file that bind() created at `path`; only this file is removed */
 } endpoint;
 /* Choose the path of the socket: --socket, else $DISPATCHD_SOCKET, else a default
- * (docs/operating.md). `*out` is owned by the caller. */
+ * (docs/operating.md).  `*out` is owned by the caller. */
 int endpoint_path(const options *o, char **out, dp_error *err);
 /* Choose the path and lock it.  DP_EBUSY: another process has locked it; the message names the
  * process.  Even after a failure endpoint_close() must be called. */
