@@ -24,7 +24,7 @@
     X(OUTSTANDING_BYTES, outstanding_bytes, 1 << 20) /* bytes of these requests */                 \
     X(CANCEL_BYTES, cancel_bytes, 512)       /* a longer call.cancel is queued like a request */   \
     X(INLINE_BYTES, inline_bytes, 4 << 10)   /* longer data is left to worker threads */           \
-    X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* with this much unsent, a client is not read */     \
+    X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* with this much unsent, nothing more is read */     \
     X(ANSWER_BYTES, answer_bytes, 256 << 20) /* JSON text of one answer */                         \
     X(ANSWER_ATTACHMENT_BYTES, answer_attachment_bytes, 1 << 30) /* sum per answer */              \
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \

@@ -41,8 +41,8 @@ typedef struct job {
     /* Owned; usually NULL.  The context with the results of a kernel that ran on the main thread,
      * for the worker that prints them. */
     dp_ctx *ctx;
-    uint64_t spent;   /* nanoseconds spent on the thread that ran the job last */
-    bool used_device; /* the job called a device on that thread */
+    uint64_t spent;   /* nanoseconds that the last run took: parse, run, print */
+    bool used_device; /* the last run called a device */
     /* time (nanos()) when the job became the first of its connection's queue; 0: not yet */
     uint64_t since;
     struct worker *worker; /* the worker that runs the job.  Lock: executor.lock */

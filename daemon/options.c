@@ -14,9 +14,9 @@ enum { FLAG, TEXT, TEXTS, COUNT, OCTAL, LEVEL };
 typedef struct option_row {
     const char *name;
     int kind;
-    size_t offset; /* offset of the option's member in struct options */
-    int64_t low, high;
-    const char *value, *help;
+    size_t offset;            /* offset of the option's member in struct options */
+    int64_t low, high;        /* least and largest number allowed */
+    const char *value, *help; /* for --help: name of the argument; text */
 } option_row;
 
 #define AT(member) offsetof(options, member)

@@ -276,8 +276,8 @@ static void usage_get(struct connection *c, dp_usage out[DP_HOLDERS])
     sessions_usage(&c->server->sessions, out);
 }
 
-/* Start the timer that calls dp_plugin_reap(): freed device memory waits for a stream that still
- * uses it.  Any thread. */
+/* Make the main thread start the timer that calls dp_plugin_reap(): freed device memory waits for a
+ * stream that still uses it.  The function for dp_on_aside(); any thread. */
 static void on_memory_aside(void *arg)
 {
     server *s = arg;

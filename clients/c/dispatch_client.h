@@ -49,9 +49,9 @@ dc_client *dc_close(dc_client *c); /* `c` may be NULL; returns NULL */
 
 /* Send one request and read its answer.  Takes ownership of `params` (NULL: none), also on failure.
  * The bytes of `attachments[n]`, borrowed, follow the request's line; params refer to them by
- * index.  cJSON does not print doubles exactly: put numbers that must arrive unchanged into `params`
- * as text (cJSON_CreateRaw) without line feeds.  After a result of 0, the caller releases `*out`
- * with dc_answer_fini(). */
+ * index.  cJSON does not print doubles exactly: put numbers that must arrive unchanged into
+ * `params` as text (cJSON_CreateRaw) without line feeds.  After a result of 0, the caller releases
+ * `*out` with dc_answer_fini(). */
 int dc_call(dc_client *c, const char *method, cJSON *params, const dc_bytes *attachments, size_t n,
             dc_answer *out, dc_error *err);
 void dc_answer_fini(dc_answer *a);

@@ -48,8 +48,8 @@ static const column cell_columns[] = {
     {"kernel", cell_kernel, "kernel", false},
 };
 
-/* Test whether a cell is missing or a fallthrough.  Most of the 200 cells of most operators are, so
- * these are not printed. */
+/* Test whether a cell, which tells what serves an operator at one key (its provenance), is missing
+ * or a fallthrough.  Most of the 200 cells of most operators are, so these are not printed. */
 static bool runs_no_kernel(const char *provenance)
 {
     return strcmp(provenance, "missing") == 0 || strcmp(provenance, "fallthrough") == 0;

@@ -148,8 +148,9 @@ static void prepare(dp_ctx *ctx, request *rq)
 
 #define METHOD_ID ((uint64_t)1 << DP_KERNEL_BITS) /* a bit that is 0 in every kernel's number */
 
-/* Fill in `j->work` for a METHOD_LOOP method, whose time does not depend on its params; otherwise
- * set `j->work.kernel` to 0.  Returns the method; NULL: unknown. */
+/* Fill in `j->work` for a METHOD_LOOP method: placement.c keeps one set of statistics for it,
+ * whatever its params are.  Otherwise set `j->work.kernel` to 0.  Returns the method; NULL:
+ * unknown. */
 static const method *begin_work(job *j)
 {
     const method *m = j->rq.method;

@@ -75,9 +75,10 @@ int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *p
 bool executor_stop(executor *ex, uint64_t deadline);
 void executor_fini(executor *ex);
 /* The functions up to executor_drain() are for the main thread.  executor_submit() queues `j`
- * behind the other jobs of its connection; after `j` was answered, executor_done() returns it.  At
- * LIMIT_UNSENT_BYTES of unsent answers the executor runs no more jobs of a connection;
- * executor_resume() lets `c` continue after answers were sent. */
+ * behind the other jobs of its connection; after `j` was answered, executor_done() returns it.
+ * executor_task() queues `t` for a worker, in front of jobs.  At LIMIT_UNSENT_BYTES of unsent
+ * answers the executor runs no more jobs of a connection; executor_resume() lets `c` continue after
+ * answers were sent. */
 void executor_submit(executor *ex, job *j);
 void executor_task(executor *ex, task *t);
 void executor_resume(executor *ex, struct connection *c);

@@ -8,7 +8,7 @@
 enum { IDLE = 0, RUNNING, LEFT };
 
 enum {
-    /* a call that still runs so long after its deadline, or after its client left, is stuck */
+    /* a call that still runs this long after its deadline, or after its client left, is stuck */
     STUCK_NS = 10 * 1000 * 1000,
     /* A job that has waited for this time is parsed, because it may have a deadline. */
     PARSE_AFTER_NS = 20 * 1000 * 1000,

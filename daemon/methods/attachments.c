@@ -3,7 +3,7 @@
 #include "methods.h"
 #include <math.h>
 
-/* Read an integer from 0 to `max`. */
+/* Read an integer from 0 to `max`.  false: `j` is no such integer. */
 static bool read_count(const cJSON *j, size_t max, size_t *out)
 {
     if (!cJSON_IsNumber(j) || !(j->valuedouble >= 0 && j->valuedouble <= (double)max) ||

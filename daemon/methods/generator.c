@@ -38,8 +38,8 @@ static int device_named(const char *name, dp_device *out, dp_error *err)
     return name != NULL ? dp_device_parse(name, out, err) : 0;
 }
 
-/* Find the generator with this handle, or for handle 0 the session's default generator of a device,
- * and hold a reference to it until the method ends. */
+/* Find the generator with this handle, or for handle 0 the session's default generator of device
+ * `of_device` (NULL: the CPU), and hold a reference to it until the method ends. */
 static int find(request *rq, int64_t handle, const char *of_device, dp_generator **out,
                 dp_error *err)
 {

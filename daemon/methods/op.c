@@ -1,7 +1,7 @@
 /* op.c -- op.call: reads JSON arguments, binds and calls the operator, writes its outputs.
  *
- * Every output gets a new handle, with one exception: if the schema marks an output as a written
- * argument, its answer has the handle of that argument. */
+ * If the client asks for handles, every output gets a new one, with one exception: if the schema
+ * marks an output as a written argument, its answer has the handle of that argument. */
 #include "methods.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* program.c -- program.create, program.run, program.describe, program.release.
  *
  * lower.c makes programs from JSON; this file gives them handles, runs and describes them.  As in
- * op.call, every output gets a new handle; but if a step wrote an input of the program and returned
- * it, the answer has the handle of the input. */
+ * op.call, every output gets a new handle if the client asks for handles; but if a step wrote an
+ * input of the program and returned it, the answer has the handle of the input. */
 #include "methods.h"
 #include <dispatchd/grad.h>
 #include <string.h>

@@ -66,7 +66,7 @@ struct connection {
     /* Lock of the members below: executor.lock. */
     struct session *session; /* NULL: the connection is closed */
     job_list queue;          /* jobs that wait */
-    /* a job of this connection was taken from `queue` and runs or is parsed */
+    /* a job of this connection was taken from `queue`, runs or is parsed, and is not answered */
     bool busy;
     bool waits; /* the connection is in executor.waiting */
     bool ready; /* the connection is in its session's turn queue */

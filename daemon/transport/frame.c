@@ -22,7 +22,7 @@ static const struct {
 } words[] = {{"\"attachments\"", 13}, {"\"fds\"", 5}};
 enum { WORD_MAX = 13, STEP = sizeof(uint64_t) };
 
-/* Does one of the words end with bytes `i` and `i` + 1, `s"`?  `p[i + 1]` is known to be valid. */
+/* Does one of the words end at byte `i` + 1 of the line `p`, which has that byte? */
 static bool ends_word(const char *p, size_t i)
 {
     for (size_t k = 0; p[i] == 's' && k < sizeof(words) / sizeof(words[0]); k++)
