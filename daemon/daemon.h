@@ -83,8 +83,8 @@ void log_level_set(int level); /* Log events up to this level only; without a ca
 /* Append the log to the file `path` from now on.  DP_ERUNTIME: the file cannot be opened. */
 int log_open(const char *path, dp_error *err);
 int log_descriptor(void); /* standard error if log_open() was not called */
-/* Write one line: log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu", ...).  Values
- * that are names are put in single quotes. */
+/* Write one line: log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu", ...).  `format`
+ * has single quotes around values that are names, and double quotes around error messages. */
 void log_event(int level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The state of one log_seldom(), a macro for events that a client can cause as often as it likes.
@@ -92,8 +92,8 @@ void log_event(int level, const char *event, const char *format, ...)
  * many lines were left out. */
 typedef struct log_gate {
     pthread_mutex_t lock;
-    uint64_t open_at; /* time (nanos()) of the next line; earlier events are only counted */
-    uint64_t left_out;
+    uint64_t open_at;  /* time (nanos()) of the next line; earlier events are only counted */
+    uint64_t left_out; /* number of events since the last line */
 } log_gate;
 void log_gated(log_gate *g, int level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -10,7 +10,7 @@
 enum {
     /* time that on_watch() spends on parsing; workers parse the remaining jobs */
     PARSE_TURN_NS = 500 * 1000,
-    /* most running calls among which the call of a stuck worker is looked up */
+    /* most running calls (dp_registry_running()) among which a stuck worker's call is looked up */
     STUCK_CALLS = 4 * WORKERS_MOST,
 };
 
@@ -102,7 +102,7 @@ static stuck_call stuck_call_of(const worker *w)
                         nanos() - w->stuck_since};
 }
 
-/* Handle the running job `j`, which is due: its call was cancelled, or its deadline has passed.
+/* Handle the running job `j`, which is due: STUCK_NS ago its deadline passed, or its client left.
  * `*found` gets the call if it became stuck now.  The caller holds the lock. */
 static void handle_due(executor *ex, job *j, stuck_call *found)
 {

@@ -12,14 +12,15 @@
  *
  * The main thread runs short requests itself: see placement.c.
  *
- * A call is cancelled when its deadline passes, or when its client leaves.  If the call has not
- * ended STUCK_NS later, its worker is stuck.  After a deadline the main thread then answers the
- * request, and the connection's next job may run; when the call ends, its result is dropped.  A
- * stuck worker does not count in `n_workers`, nor in its session's `running`, so another worker may
- * be started to replace it; at most LIMIT_STUCK_WORKERS are replaced.  A worker that waits for a
- * generator which another kernel has locked is replaced in the same way.  A request with an
- * argument that a stuck call of its session uses must wait until a stuck call has ended: its
- * connection is parked, which means that it is not ready meanwhile.
+ * A call is cancelled by call.cancel, when its deadline passes, or when its client leaves.  If a
+ * call has not ended STUCK_NS after its deadline, or after its client left, its worker is stuck.
+ * After a deadline the main thread then answers the request, and the connection's next job may run;
+ * when the call ends, its result is dropped.  A stuck worker does not count in `n_workers`, nor in
+ * its session's `running`, so another worker may be started to replace it; at most
+ * LIMIT_STUCK_WORKERS are replaced.  A worker that waits for a generator which another kernel has
+ * locked is replaced in the same way.  A request with an argument that a stuck call of its session
+ * uses must wait until a stuck call has ended: its connection is parked, which means that it is not
+ * ready meanwhile.
  *
  * A connection that waits is in the list `waiting`, whether it waits for a worker, for its
  * session's turn or for the end of a stuck call.  The main thread checks the first job of each
@@ -30,7 +31,7 @@
  *   workers.c    starts and ends the worker threads
  *   execute.c    runs one job
  *   stuck.c      handles workers whose calls do not end
- *   deadlines.c  checks waiting and running jobs at the times when they may have to end  */
+ *   deadlines.c  checks waiting and running jobs at the times when they may have to end   */
 #include "executor/parts.h"
 #include "crash.h"
 #include "methods/methods.h"

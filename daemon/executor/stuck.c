@@ -1,5 +1,5 @@
-/* stuck.c -- workers whose calls were cancelled and have not ended, and workers that wait for a
- * generator.
+/* stuck.c -- workers whose calls have not ended soon after their deadline or after their client
+ * left, and workers that wait for a generator.
  *
  * Another worker may be started to replace such a worker; see executor.c. */
 #include "executor/parts.h"

@@ -20,8 +20,8 @@ static bool is_ref(const cJSON *j)
     return cJSON_IsObject(j) && param(j, "ref") != NULL;
 }
 
-/* Does `j` contain references or tensors, whose values are known only when the program runs?
- * LIMIT_JSON_DEPTH bounds the recursion. */
+/* Does `j` contain references, or tensors and other values of is_tensor_json(), which are known
+ * only when the program runs?  LIMIT_JSON_DEPTH bounds the recursion. */
 static bool has_runtime_values(const cJSON *j)
 {
     const cJSON *item;

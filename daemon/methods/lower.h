@@ -13,7 +13,8 @@ typedef struct lowering {
     bool is_inline; /* the steps were sent in program.run: tensors become inputs, see inline.c */
 } lowering;
 
-/* Is `j` a tensor: a handle or a tensor literal? */
+/* Is `j` a value that becomes an input of an inline program: a tensor (by handle or as a literal),
+ * a generator or an object of a plugin? */
 static inline bool is_tensor_json(const cJSON *j)
 {
     return cJSON_IsObject(j) && param(j, "ref") == NULL && param(j, "int") == NULL &&

@@ -57,7 +57,7 @@ int int_from_json(const cJSON *j, const json_path *at, int64_t *out, dp_error *e
     snprintf(back, sizeof(back), "%" PRIdMAX, i);
     if (n == 0 || digits[n] != '\0')
         return json_path_fail(err, DP_EVALUE, at, "expected decimal digits but got '%.64s'", s);
-    /* 18 digits always fit int64; with more, `i` is wrong if its text differs from `s` */
+    /* 18 digits always fit int64; a longer text is refused if it differs from the text of `i` */
     if (strcmp(back, s) != 0 && n > 18)
         return json_path_fail(err, DP_EVALUE, at, "%.64s does not fit int64", s);
     *out = i;

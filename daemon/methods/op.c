@@ -58,8 +58,8 @@ static double magnitude(double x)
     return x > 0 && x < 1 ? 1 / x : x > 1 ? x : 1;
 }
 
-/* Describe a call for placement.c, which distinguishes the large and the small calls of a
- * kernel. */
+/* Describe a call for placement.c, which distinguishes the large and the small calls of a kernel.
+ * `how`: RETURN_HANDLE, RETURN_DATA, ... */
 static work work_of(const request *rq, uint64_t kernel, const dp_bound *b, int how)
 {
     work w = {kernel, dp_op_name(b->op), rq->bytes_charged, 1, how, NULL};
@@ -263,7 +263,8 @@ static void timing_to_json(const request *rq, jw *w)
 
 /* -- op.call: begin, bind, run, answer -- */
 
-/* Check that the call may begin on this thread now. */
+/* Check that the call may begin on this thread now.  DP_EDEADLINE: its deadline has passed.
+ * DP_EWORKER: it may have to wait for a generator, so it must run on a worker. */
 static int begin_call(request *rq, dp_error *err)
 {
     if (rq->deadline != 0 && run_check_deadline(rq, nanos(), err) < 0)

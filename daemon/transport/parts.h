@@ -76,7 +76,8 @@ bool connection_queue_descriptors(struct connection *c, const struct cmsghdr *h)
  * with them is parsed.  true: this happened for the second time, and an error answer was queued.
  * If more than LIMIT_WAITING_DESCRIPTORS wait, close connections until fewer do. */
 bool connection_settle_descriptors(struct connection *c);
-/* Set c->unread_since: to now if the daemon stops reading from `c`, to 0 if it reads. */
+/* Set c->unread_since: to now if the daemon stops reading from `c`, and to 0 if it reads.  Start
+ * the timer that checks this member, if necessary. */
 void connection_note_unread(struct connection *c);
 
 /* -- receive.c -- */
