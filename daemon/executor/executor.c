@@ -31,7 +31,7 @@
  *   workers.c    starts and ends the worker threads
  *   execute.c    runs one job
  *   stuck.c      handles workers whose calls do not end
- *   deadlines.c  checks waiting and running jobs at the times when they may have to end   */
+ *   deadlines.c  checks waiting and running jobs at the times when they may have to end */
 #include "executor/parts.h"
 #include "crash.h"
 #include "methods/methods.h"
