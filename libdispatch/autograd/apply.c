@@ -1,5 +1,5 @@
-/* apply.c -- run one node of a graph: compute the gradients of an operator's arguments from the
- * gradients of its returns. */
+/* apply.c -- run one node of the autograd graph: compute the gradients of an operator's arguments
+ * from the gradients of its returns. */
 #include "dispatch/call/values.h"
 #include "history.h"
 #include "program/program_i.h"
@@ -51,9 +51,9 @@ int dpi_copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from)
     return rc;
 }
 
-/* -- views of a base -- */
+/* -- views and their bases -- */
 
-/* Make a tensor of zeros with the sizes and strides of `g`: *out, owned. */
+/* Make a tensor of zeros with the sizes and strides of `g`: *out, which the caller owns. */
 static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tensor **out)
 {
     int64_t elements = 1;
@@ -78,8 +78,8 @@ static int zeros_like_geometry(dp_ctx *ctx, const dpi_geometry_copy *g, dp_tenso
     return rc;
 }
 
-/* Make of tensor `of`, which has the geometry of `base`, the view that has the geometry `view`:
- * *out, owned. */
+/* Make a view of tensor `of`: *out, which the caller owns.  `of` has the geometry `base`, the view
+ * gets the geometry `view`. */
 static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometry_copy *view,
                    dp_tensor *of, dp_tensor **out)
 {
@@ -88,7 +88,7 @@ static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometr
     int rc = 0;
 
     *out = dp_tensor_ref(of);
-    if (view->dtype != base->dtype) { /* the real view of complex numbers */
+    if (view->dtype != base->dtype) { /* `view` views complex numbers as pairs of reals */
         offset = view->offset - 2 * base->offset;
         rc = dpi_replace(ctx, "aten::view_as_real", one, 1, out);
     }
@@ -109,8 +109,9 @@ static int view_of(dp_ctx *ctx, const dpi_geometry_copy *base, const dpi_geometr
     return rc;
 }
 
-/* Several elements of a view may be one element of its base (expand).  Replace *grad by the sum of
- * their gradients, and set each such dimension of *view to size 1. */
+/* In a dimension with stride 0 (expand), all elements of a view are the same element of its base,
+ * whose gradient is the sum of theirs.  Sum *grad over each such dimension, and set the dimension's
+ * size in *view to 1. */
 static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
 {
     int64_t dims[DP_DIM_MAX];
@@ -125,8 +126,8 @@ static int sum_repeated(dp_ctx *ctx, dpi_geometry_copy *view, dp_tensor **grad)
     return n > 0 ? dpi_replace(ctx, "aten::sum.dim_IntList", args, 4, grad) : 0;
 }
 
-/* Compute the gradient of a base from the gradient of its view: zeros, with `grad` where the view
- * is (AsStridedBackward). */
+/* Compute the gradient of a base from `grad`, the gradient of its view: `grad` at the elements of
+ * the view, zeros elsewhere (AsStridedBackward). */
 static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **out)
 {
     dpi_geometry_copy *view =
@@ -150,8 +151,9 @@ static int apply_strided(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dp_tensor **
     return rc;
 }
 
-/* Compute the gradient of a base that was written through a view (CopySlices): elements of the view
- * get the gradient that the writing operator's own node computes, all others keep theirs. */
+/* Run the node of a base that was written through a view (CopySlices).  `grad` is the gradient of
+ * the base after the write.  The gradient before the write differs only at the elements of the
+ * view: `inner`, the node of the writing operator, computes their gradients. */
 static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *out)
 {
     dpi_node *inner = n->inner;
@@ -215,8 +217,9 @@ static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_
                         (unsigned long long)s->expected);
 }
 
-/* Make the tensor that `s` describes: *out, owned; NULL: none was saved.  `create`: it also gets
- * the history that it had when it was saved, which `edge` leads to. */
+/* Make the tensor that was saved as `s`: *out, which the caller owns; NULL: no tensor was saved.
+ * If `create`, the tensor also gets the history that it had when it was saved, to which `edge`
+ * leads; NULL: it had none. */
 static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
                   const dpi_edge *edge, bool create, dp_tensor **out)
 {
@@ -241,8 +244,8 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
     return rc;
 }
 
-/* Read return `ret`, which was saved as input `input`: *t.  A view that the operator wrote has the
- * history of its base. */
+/* Make the tensor that was saved from return `ret` for input `input` of the formula: *t, which the
+ * caller owns.  If the operator wrote a view, the tensor gets the history of a view of the base. */
 static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret,
                          const dpi_applied *out, dp_tensor **t)
 {
@@ -262,7 +265,8 @@ static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret,
     return rc;
 }
 
-/* Read the saved input `input` of the formula: *value; tensors in it are owned by the caller. */
+/* Get the value that was saved for input `input` of the formula: *value.  The caller owns the
+ * tensors in *value. */
 static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_applied *out,
                      dp_value *value)
 {
@@ -296,8 +300,8 @@ static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_applied
     return rc;
 }
 
-/* Get the gradient of return `nr`: *out, owned.  An undefined one is NULL if the input is
- * `optional`, else zeros. */
+/* Get the gradient of return `nr`: *out, which the caller owns.  An undefined gradient becomes NULL
+ * if the formula's input is `optional`, else zeros. */
 static int read_grad(dp_ctx *ctx, const dpi_node *n, uint32_t nr, bool optional,
                      dp_tensor *const *grads, dp_tensor **out)
 {
@@ -335,7 +339,7 @@ static int read_grads(dp_ctx *ctx, const dpi_node *n, const dpi_source *from,
     return rc;
 }
 
-/* Is the gradient of a tensor in argument `arg` wanted? */
+/* Does backward want the gradient of any tensor in argument `arg`? */
 static bool is_wanted(const dpi_node *n, const dpi_applied *out, uint32_t arg)
 {
     for (uint32_t i = n->arg_edges[arg]; i < n->arg_edges[arg + 1]; i++)
@@ -370,8 +374,7 @@ static void release_inputs(const dpi_formula *f, dp_value *inputs)
             dp_values_release(&inputs[i], 1);
 }
 
-/* Make the outputs of the formula the gradients of the edges, and release those that are not
- * wanted. */
+/* Store the outputs of the formula as the gradients of the wanted edges; release the others. */
 static void give_outputs(const dpi_node *n, dp_value *outputs, dpi_applied *out)
 {
     for (uint32_t i = 0; i < n->formula->n_outputs; i++) {
@@ -396,7 +399,7 @@ static int fail_missing(dp_ctx *ctx, const dpi_node *n)
                         n->op->name);
 }
 
-/* Say whose formula failed before the message of the error. */
+/* Put the name of the operator whose formula failed before the error's message. */
 static int fail_inside(dp_ctx *ctx, const dpi_node *n)
 {
     dp_error inner = ctx->error;

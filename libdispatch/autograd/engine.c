@@ -1,24 +1,30 @@
-/* engine.c -- backward: walk a graph from the differentiated tensors to its leaves
- * (torch/csrc/autograd/engine.cpp).
+/* engine.c -- backward: run the nodes of an autograd graph, from the tensors that the caller
+ * differentiates (the roots) to the leaves (torch/csrc/autograd/engine.cpp).
  *
- * Nodes run in the order of (topo, created), largest first.  A node's topo is larger than the
- * topo of each node that its edges lead to, so all gradients of a node have arrived before it
- * runs, and no earlier pass has to count them.  Gradients that reach the same return are summed
- * in a buffer of the run, never of the node, so threads can walk one graph at the same
- * time.  Leaves get their gradients after the last node has run. */
+ * dpi_node.topo is PyTorch's topological number: it is larger than the topo of every node that the
+ * node's edges lead to.  Nodes run in the order of topo, largest first, and of `created` where topo
+ * is equal.  So a node runs only after it has received all its gradients, and PyTorch's pass that
+ * counts them beforehand is not needed.  Gradients that reach the same return are summed in a
+ * buffer of this backward, never in the node, so several threads can run backward on one graph at
+ * the same time.  Leaves get their gradients after the last node has run.
+ *
+ * "With inputs" below means that the caller asked for the gradients of certain tensors
+ * (dp_backward_options.inputs, like torch.autograd.grad).
+ *
+ * Over 500 lines: all functions share struct engine, the state of one backward. */
 #include "engine.h"
 #include <stdlib.h>
 
 enum { FEW_TASKS = 16, FEW_SLOTS = 64 }; /* of small graphs, which need no memory */
 
-/* A node or a leaf that a gradient has reached or, with inputs, may reach. */
+/* A node or leaf that has received a gradient or, with inputs, may receive one. */
 typedef struct task {
-    dpi_edge at;    /* nr is 0; holds a reference */
+    dpi_edge at;    /* the node or leaf, with a reference; at.nr is 0 */
     uint32_t first; /* index of its first gradient in engine.grads */
     uint32_t n;     /* number of its returns; a leaf has one */
-    uint32_t spare; /* of a task that has ended: the next value of engine.spare */
-    bool queued;
-    bool needed; /* with inputs: an input, or a node that leads to one */
+    uint32_t spare; /* in the list of engine.spare: 1 + index of the next task; 0: last */
+    bool queued;    /* the task was pushed on the heap */
+    bool needed;    /* with inputs: the task is an input, or edges lead from its node to one */
 } task;
 
 typedef struct engine {
@@ -26,19 +32,20 @@ typedef struct engine {
     const dp_backward_options *o;
     task *tasks;
     uint32_t n_tasks, cap_tasks;
-    dp_tensor **grads; /* [n_grads] summed gradients of all tasks; NULL: none yet */
+    dp_tensor **grads; /* [n_grads] sums of the gradients of each task's returns; NULL: none yet */
     uint32_t n_grads, cap_grads;
-    /* [mask + 1] hash table of tasks by address of node or leaf; 0: free, else task + 1 */
+    /* [mask + 1] hash table from the address of a node or leaf to 1 + the index of its task; 0: the
+     * slot is free */
     uint32_t *index;
     uint32_t mask;
-    uint32_t spare; /* 1 + a task of one return that can be used again; 0: none */
-    uint32_t *heap; /* [n_heap] tasks */
+    uint32_t spare; /* first of a list of ended tasks with one return: 1 + its index; 0: none */
+    uint32_t *heap; /* [n_heap] binary heap of indices of queued tasks */
     uint32_t n_heap, cap_heap;
-    uint32_t *input_tasks, *input_nrs; /* [n_inputs] task and return of each input */
+    uint32_t *input_tasks, *input_nrs; /* [n_inputs] index of task and return of each input */
     dp_tensor **captured;              /* [n_inputs] gradients of inputs; owned */
-    dpi_retained retained;             /* gradients of computed tensors that keep theirs */
-    bool create;
-    bool add; /* add to gradients of tensors: of all leaves, or of the inputs */
+    dpi_retained retained;             /* gradients of tensors with retain_grad() */
+    bool create;                       /* record the calls that backward makes (create_graph) */
+    bool add; /* add to .grad of all leaves or of the inputs; false: return the gradients */
     /* Memory of `index`, `tasks`, `grads` and `heap` of a small graph; only the first is zeroed. */
     uint32_t few_slots[FEW_SLOTS];
     task few_tasks[FEW_TASKS];
@@ -108,7 +115,7 @@ static int index_grow(engine *g)
     return 0;
 }
 
-/* Add a task of `n` returns: *out. */
+/* Add a task for a node with `n` returns, or for a leaf (`n` is 1): *out, the task's index. */
 static int task_new(engine *g, uint32_t n, uint32_t *out)
 {
     if (n == 1 && g->spare != 0) {
@@ -126,7 +133,7 @@ static int task_new(engine *g, uint32_t n, uint32_t *out)
     return 0;
 }
 
-/* Find the task of the node or leaf that `e` leads to, or add one: *out. */
+/* Find the task of the node or leaf that `e` leads to, or add a task for it: *out, its index. */
 static int task_at(engine *g, dpi_edge e, uint32_t *out)
 {
     int rc = 2 * g->n_tasks >= g->mask ? index_grow(g) : 0;
@@ -147,8 +154,8 @@ static int task_at(engine *g, dpi_edge e, uint32_t *out)
     return 0;
 }
 
-/* Remove the task in slot `at` from the index, and move those back that were stored behind their
- * slot since that one was taken. */
+/* Remove the task in slot `at` from the hash table.  Later slots may hold tasks that were put there
+ * because `at` was occupied: move each of those back, so that slot_of() still finds it. */
 static void index_remove(engine *g, uint32_t at)
 {
     for (uint32_t i = (at + 1) & g->mask; g->index[i] != 0; i = (i + 1) & g->mask) {
@@ -161,13 +168,13 @@ static void index_remove(engine *g, uint32_t at)
     g->index[at] = 0;
 }
 
-/* End task `t` of a node that has run.  No gradient reaches the node again, since all nodes with
- * edges to it have run before it. */
+/* End task `t`, whose node has run.  The node receives no further gradient, because all nodes with
+ * edges to it have run before. */
 static void task_end(engine *g, uint32_t t)
 {
     task *done = &g->tasks[t];
 
-    if (g->o->n_inputs > 0) /* find_needed() has marked the tasks */
+    if (g->o->n_inputs > 0) /* the marks of find_needed() are still read */
         return;
     index_remove(g, (uint32_t)(slot_of(g, done->at.to) - g->index));
     dpi_edge_unref(done->at);
@@ -217,7 +224,8 @@ static uint32_t heap_pop(engine *g)
 
 /* -- gradients -- */
 
-/* Add `grad`, which is taken, to the buffer that `e` leads to, and queue the task of its node. */
+/* Add `grad`, whose reference is taken, to the sum for the return or leaf that `e` leads to.  Push
+ * the node's task on the heap. */
 static int send(engine *g, dpi_edge e, dp_tensor *grad)
 {
     uint32_t t;
@@ -245,7 +253,7 @@ static int send(engine *g, dpi_edge e, dp_tensor *grad)
     return rc;
 }
 
-/* -- which tasks lead to an input -- */
+/* -- with inputs: find the tasks that are needed -- */
 
 typedef struct ranked {
     uint32_t topo, task;
@@ -258,7 +266,8 @@ static int by_topo(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Add a task for each node and leaf that can be reached from the tasks. */
+/* Add a task for each node and leaf that edges lead to from the tasks, directly or through other
+ * nodes. */
 static int reach_all(engine *g)
 {
     for (uint32_t i = 0; i < g->n_tasks; i++) {
@@ -275,7 +284,8 @@ static int reach_all(engine *g)
     return 0;
 }
 
-/* Mark the tasks that lead to an input, and find the task and return of each input. */
+/* Find the task and return of each input.  Mark the tasks of the inputs, and those whose nodes have
+ * a chain of edges to an input, as needed. */
 static int find_needed(engine *g)
 {
     size_t n_inputs = g->o->n_inputs;
@@ -318,7 +328,7 @@ static int find_needed(engine *g)
 
 /* -- running -- */
 
-/* Keep the gradients in the buffers of task `t` that belong to inputs. */
+/* Store the gradients of task `t` that are gradients of inputs in `captured`. */
 static void capture(engine *g, uint32_t t)
 {
     for (size_t i = 0; i < g->o->n_inputs; i++)
@@ -326,7 +336,7 @@ static void capture(engine *g, uint32_t t)
             g->captured[i] = dp_tensor_ref(g->grads[g->tasks[t].first + g->input_nrs[i]]);
 }
 
-/* Does backward need a gradient along `e`? */
+/* Does backward need the gradient that `e` leads to? */
 static bool is_wanted(engine *g, dpi_edge e)
 {
     if (e.to == NULL)
@@ -391,7 +401,7 @@ static int add_roots(engine *g)
 {
     int rc = 0;
 
-    /* Pass 0, with inputs only: find the tasks that lead to an input, before gradients are sent. */
+    /* Pass 0 runs only with inputs: it finds the needed tasks.  Pass 1 sends the gradients. */
     for (int pass = g->o->n_inputs > 0 ? 0 : 1; pass < 2 && rc == 0; pass++) {
         for (size_t i = 0; i < g->o->n && rc == 0; i++) {
             dpi_edge e;
@@ -420,7 +430,8 @@ static int add_roots(engine *g)
 
 /* -- leaves -- */
 
-/* Give the leaves their gradients.  Memory is allocated before the first leaf changes. */
+/* Add the gradients to the leaves.  The memory is allocated before the first leaf is changed, so
+ * that a lack of memory changes no leaf. */
 static int commit(engine *g)
 {
     int rc = 0;

@@ -1,9 +1,11 @@
-/* record.c -- record the call of an operator as a node: the kernel behind every key of autograd
- * (torch/csrc/autograd/VariableTypeUtils.h).
+/* record.c -- record an operator's call as a node of the autograd graph.  dp_record() is the kernel
+ * of every Autograd key (torch/csrc/autograd/VariableTypeUtils.h).
  *
- * Arguments that the formula reads are saved before the operator runs, with the versions that
- * they have then; returns are saved afterwards.  The operator runs with the keys of autograd
- * excluded, so the calls that an explicit composite kernel makes are not recorded a second time. */
+ * The operator's formula is a program that computes the gradients of its arguments (formula.h).
+ * The arguments that the formula reads are saved, with their version counters, before the operator
+ * runs; the returns that the formula reads are saved afterwards.  While the operator runs, the
+ * Autograd keys are excluded: if its kernel calls other operators, only the outer call is
+ * recorded. */
 #include "base/account.h"
 #include "dispatch/call/enter.h"
 #include "dispatch/plugin/plugins.h"
@@ -12,19 +14,20 @@
 
 enum { FEW = 8 };
 
+/* State of one call while it is recorded. */
 typedef struct record {
     dp_call *call;
-    const dpi_entry *e;
-    dpi_formula *formula; /* NULL: the operator has none */
+    const dpi_entry *e;   /* the operator's entry in the registry */
+    dpi_formula *formula; /* NULL: the operator has no formula */
     uint32_t n_edges;
-    uint32_t n_slots; /* number of slots that hold what clear() releases */
-    dpi_edge *edges;
-    uint32_t *arg_edges; /* [n_args + 1] */
-    dpi_slot *slots;
-    bool needed;      /* some edge leads to a node or a leaf */
-    uint64_t wanted;  /* outputs_wanted() */
-    dp_tensor *clone; /* copy of the argument that is overwritten, if the formula reads it; owned */
-    /* Memory of `edges`, `arg_edges` and `slots` of a call with few of them. */
+    uint32_t n_slots;    /* slots that clear() must release; 0 after the node took them */
+    dpi_edge *edges;     /* [n_edges] one for each tensor among the arguments */
+    uint32_t *arg_edges; /* [n_args + 1] index in `edges` of each argument's first tensor */
+    dpi_slot *slots;     /* [n_slots] saved arguments and returns */
+    bool needed;         /* some tensor among the arguments requires grad */
+    uint64_t wanted;     /* bit set that outputs_wanted() returned */
+    dp_tensor *clone;    /* clone_argument()'s copy; owned; NULL: none was needed */
+    /* Memory of `edges`, `arg_edges` and `slots` if the call has at most FEW of them. */
     dpi_edge few_edges[FEW];
     uint32_t few_args[FEW + 1];
     dpi_slot few_slots[FEW];
@@ -77,7 +80,8 @@ static int find_edges(record *r)
     return rc;
 }
 
-/* Check that the call may write the tensors that it writes.  DP_ERUNTIME: it may not. */
+/* Check that autograd allows the call to write in place to the arguments that its schema marks as
+ * written.  DP_ERUNTIME: autograd forbids it. */
 static int check_written(const record *r)
 {
     dp_tensor *const *list;
@@ -132,7 +136,7 @@ static int save_field(dp_ctx *ctx, uint16_t field, const dp_value *v, dpi_slot *
     return rc;
 }
 
-/* Clone argument `i`, which the operator overwrites and the formula reads. */
+/* Clone argument `i`, which the operator overwrites although the formula reads its old elements. */
 static int clone_argument(record *r, uint32_t i)
 {
     const dp_value args[2] = {r->call->args[i], {0}};
@@ -140,8 +144,9 @@ static int clone_argument(record *r, uint32_t i)
     return r->clone != NULL ? 0 : dpi_call_one(r->call->ctx, "aten::clone", args, 2, &r->clone);
 }
 
-/* Get the set of the formula's outputs that backward may want, and bit 63: steps with an effect
- * run for any output. */
+/* Return the bit set of the formula's outputs that backward may ask for: bit i is set if a tensor
+ * in the argument of output i requires grad.  Bit 63 is always set; it stands for the outputs from
+ * number 63 on, and for steps that write to a tensor (dpi_step.need). */
 static uint64_t outputs_wanted(const record *r)
 {
     const dpi_formula *f = r->formula;
@@ -154,7 +159,8 @@ static uint64_t outputs_wanted(const record *r)
     return wanted;
 }
 
-/* Get value `i` of the call that the formula saves; NULL: none of the wanted outputs needs it. */
+/* Return the source of the value that slot `i` saves.  NULL: no wanted output depends on that
+ * value. */
 static inline const dpi_source *saved_source(const record *r, uint32_t i)
 {
     const dpi_source *from = &r->formula->inputs[r->formula->saves[i]];
@@ -196,7 +202,8 @@ static int save_arguments(record *r)
     return rc;
 }
 
-/* Get return `i` of the call: the kernel's, or the argument that it wrote. */
+/* Get return `i` of the call: for an in-place or out= operator, the argument that the schema says
+ * it returns; else the value that the kernel returned. */
 static const dp_value *return_of(const record *r, uint32_t i)
 {
     int alias = r->e->schema->ret_alias[i];
@@ -227,6 +234,8 @@ static bool is_differentiable(const record *r, uint32_t ret)
     return r->formula == NULL || (r->formula->differentiable >> ret & 1);
 }
 
+/* Count the tensors that the call returned, items of lists included, and their dimensions.
+ * *attach: some tensor among them can get history. */
 static void count_returns(const record *r, uint32_t *n_rets, uint32_t *n_dims, bool *attach)
 {
     dp_tensor *const *list;
@@ -258,7 +267,7 @@ static uint64_t bytes_of(const dpi_saved *s)
     return s->geometry != NULL ? (uint64_t)s->geometry->numel * dpi_itemsize(s->dtype) : 0;
 }
 
-/* Make the slots those of `node`. */
+/* Move the slots to `node`, which then owns the saved values. */
 static void give_slots(record *r, dpi_node *node)
 {
     for (uint32_t i = 0; i < r->n_slots; i++) {
@@ -295,8 +304,8 @@ static void fill_node(record *r, dpi_node *node)
     }
 }
 
-/* Replace *t by an alias if a kernel returned an argument as a new tensor, so that the argument
- * does not get the return's history. */
+/* If the kernel returned one of the arguments itself where the schema promises a new tensor,
+ * replace *t by an alias of that argument.  Else the argument would get the return's history. */
 static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
 {
     dp_tensor *alias;
@@ -313,8 +322,8 @@ static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
     return 0;
 }
 
-/* Give *t, return `nr` of the call, its history.  The first return takes the caller's reference to
- * the node, which sets *given. */
+/* Make `node` the history of *t, return `nr` of the call.  A new tensor takes the caller's
+ * reference to `node` if *given is false, and sets *given; else it takes a reference of its own. */
 static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr, dp_tensor **t,
                       bool *given)
 {
@@ -324,7 +333,7 @@ static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr
     if (*t == NULL || !dpi_differentiable((*t)->dtype))
         return 0;
     if (alias >= 0 && node->formula != NULL && node->formula->reshapes)
-        return dpi_history_set(ctx, *t, dpi_node_ref(node), nr); /* a base keeps what it has */
+        return dpi_history_set(ctx, *t, dpi_node_ref(node), nr); /* the base's elements stay */
     if (alias >= 0)
         return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
     int rc = own_return(ctx, r->call, t);
@@ -340,7 +349,7 @@ static int attach_returns(const record *r, dpi_node *node, bool *given)
 {
     uint32_t nr = 0;
     int rc = 0;
-    const dpi_formula *f = node->formula; /* *given: `node` may have ended when an attempt failed */
+    const dpi_formula *f = node->formula; /* read first: attach_one() may free `node` on failure */
 
     for (uint32_t i = 0; i < r->call->n_rets && rc == 0; i++) {
         dp_tensor *const *list;
@@ -395,7 +404,7 @@ static int run_below(dp_call *call, bool guard)
     return rc;
 }
 
-/* Run an operator that takes the history of what it writes (detach_). */
+/* Run an operator that removes the history of the tensors that it writes (detach_). */
 static int run_detaching(const record *r)
 {
     dp_tensor *const *list;
@@ -429,7 +438,7 @@ static int run_recorded(record *r)
     return rc == 0 ? make_node(r) : rc;
 }
 
-/* Release what the record still owns. */
+/* Release the edges, slots and the clone that were not moved to a node. */
 static void clear(record *r)
 {
     for (uint32_t i = 0; i < r->n_edges; i++)

@@ -24,8 +24,8 @@ static inline const dp_value *dpi_machine_value(const dpi_machine *m, const dp_p
                                             : &p->constants[DPI_REF_INDEX(r)];
 }
 
-/* Release the context's owned tensors after the first `n`: those that dpi_fit() or dp_bind() made
- * for arguments, mostly from numbers. */
+/* Release the tensors that dpi_fit() or dp_bind() made for arguments of this step, mostly from
+ * numbers: all in ctx->owned except the first `n`. */
 static inline void dpi_release_owned(dp_ctx *ctx, uint32_t n)
 {
     while (DPI_UNLIKELY(ctx->n_owned > n))
@@ -38,11 +38,12 @@ int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s);
 /* Check that each operator of p and of its inner programs still has the schema that the steps were
  * checked against. */
 int dpi_check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run);
-/* Convert the inputs to the types that `p` declares for them.  A formula gets only the inputs that
- * wanted outputs need. */
+/* Convert the inputs to the types that `p` declares for them.  Inputs of a formula (a program that
+ * computes gradients) that no wanted output needs are left alone: they may be None. */
 int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs);
-/* Check that the devices of the tensors in `values` still exist.  The values may be older than an
- * unload or reload of their backend, and binding, which checks this too, did not see them. */
+/* Check that the devices of the tensors in `values` still exist.  The plugin of a device may have
+ * been unloaded since the tensors were made.  dp_bind() checks the arguments of other calls, but
+ * inputs and constants of a program do not pass through it. */
 int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n);
 /* Run `p` without charging its values to the account. */
 int dpi_run_uncharged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula);

@@ -1,8 +1,10 @@
-/* run.c -- run a program, step after step, with all its values in one array.
+/* run.c -- run a program: its steps in order, with the inputs and all values that steps return in
+ * one array.
  *
- * The run owns the values that steps return and releases each one after its last use.  Inputs,
- * constants and the arguments of a step are borrowed.  A step may run another program (an inner
- * program): its values follow the outer program's in the array, so that no array is allocated
+ * A step calls an operator, computes with plain numbers, or runs another program (an inner
+ * program).  This file owns the values that steps return, and releases each value after the last
+ * step that reads it.  Inputs, constants and the arguments of a step are borrowed.  The values of
+ * an inner program follow those of the outer one in the array, so that no array is allocated
  * between steps.
  *
  * Over 500 lines: run_step() and run_program() call each other, since a step may run a program. */
@@ -12,12 +14,14 @@
 #include "dispatch/call/enums.h"
 #include "dispatch/call/values.h"
 
-/* `base`: index in values of p's first value, here and below; 0 for the outermost program. */
+/* Run the steps of p.  `base`, here and below: index in m->values of p's first value; 0 for the
+ * outermost program. */
 static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base);
 
 /* -- operators -- */
 
-/* Fail because the operator is gone (`now` NULL) or because its schema changed to `now`. */
+/* Fail because the operator of `use` is no longer registered (`now` is NULL), or because its schema
+ * was changed to `now`. */
 static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
 {
     const char *name = use->schema->name;
@@ -34,7 +38,7 @@ static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
     return ctx->error.code;
 }
 
-/* Publish the number of the step that runs; other threads may read it. */
+/* Store the number of the step that is about to run, for other threads that ask for it. */
 static inline void publish_step(dp_run *run, int64_t origin)
 {
     __atomic_store_n(&run->step, origin, __ATOMIC_RELAXED);
@@ -48,7 +52,7 @@ int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s)
     return dpi_step_fail(ctx, origins, n);
 }
 
-/* Put the numbers of p's first step with this kind and operand before the error's message. */
+/* Call dpi_fail_at() for p's first step with this kind and operand. */
 static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kind, uint32_t operand)
 {
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++)
@@ -80,8 +84,8 @@ int dpi_check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
 
 /* -- CALL -- */
 
-/* List in m->run->unspecified the tensors that the failed kernel may have written in part.  Without
- * memory for the list it stays empty. */
+/* List the tensors that the failed kernel may have written in part, in m->run->unspecified.  If
+ * there is no memory for the list, it stays empty. */
 static void note_unspecified(dpi_machine *m, const dp_value *args, uint32_t n_args)
 {
     uint64_t written = m->ctx->error.written;
@@ -106,7 +110,7 @@ static void note_unspecified(dpi_machine *m, const dp_value *args, uint32_t n_ar
     m->run->n_unspecified = n;
 }
 
-/* Set m->written for the returns of a call; `first`: index of the first one in m->values. */
+/* Set m->written for the returns of a call.  `first`: index of the first return in m->values. */
 static void mark_written(dpi_machine *m, const dp_schema *schema, uint32_t first)
 {
     for (uint32_t i = 0; i < schema->n_rets; i++)
@@ -134,7 +138,7 @@ static int run_call(dpi_machine *m, const dp_program *p, uint32_t base, const dp
     return rc;
 }
 
-/* -- CALL whose overload depends on the values -- */
+/* -- BIND: a CALL whose overload depends on the values of its arguments -- */
 
 static int bind_now(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s,
                     dp_bound *bound)
@@ -160,7 +164,7 @@ static int bind_now(dpi_machine *m, const dp_program *p, uint32_t base, const dp
     return rc;
 }
 
-/* Does `v` contain a tensor over storage `s`? */
+/* Is `v` a tensor with storage `s`, or a list that contains such a tensor? */
 static bool contains_storage(const dp_value *v, const dpi_storage *s)
 {
     bool found = v->tag == DP_TAG_TENSOR && dpi_storage_of(v->u.t) == s;
@@ -182,7 +186,8 @@ static bool shares_constant(const dp_program *p, const dp_tensor *t)
     return i < p->n_constants;
 }
 
-/* DP_EVALUE: the call would write to a constant.  CALL steps were checked in check.c. */
+/* Check that the call writes to no constant of p, else DP_EVALUE.  Only BIND steps need this at run
+ * time: CALL steps were checked when the program was built (check.c). */
 static int check_written(dpi_machine *m, const dp_program *p, const dp_bound *bound)
 {
     for (uint32_t i = 0; i < bound->n_args; i++)
@@ -222,7 +227,8 @@ static int run_bind(dpi_machine *m, const dp_program *p, uint32_t base, const dp
 
 /* -- SUB -- */
 
-/* Replace the argument's name in dpi_fit()'s message by the name of input i. */
+/* dpi_fit() failed for input i: replace the argument's name in the error's message by the input's
+ * name. */
 static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
 {
     char text[300];
@@ -248,7 +254,7 @@ int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
         const dp_schema *type = p->types[p->inputs[i].type].schema;
         uint32_t tags = p->values[i].tags;
         bool fits = (tags & (tags - 1)) == 0 && tags == 1u << inputs[i].tag &&
-                    inputs[i].tag != DP_TAG_OBJECT; /* objects' kinds are still to check */
+                    inputs[i].tag != DP_TAG_OBJECT; /* dpi_fit() checks an object's class */
         if (type != NULL && !fits && dpi_fit(ctx, type, 1, &inputs[i]) < 0)
             return fail_input(ctx, p, i);
     }
@@ -257,8 +263,8 @@ int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
 
 /* -- outputs -- */
 
-/* Replace `*t`, owned, by a copy if the tensor shares its storage with a constant of p.  The caller
- * may write to an output, and constants must not change. */
+/* If `*t`, which the run owns, shares its storage with a constant of p, replace it by a copy.  The
+ * caller may write to an output, but a constant must not change. */
 static int unshare_tensor(dpi_machine *m, const dp_program *p, dp_tensor **t)
 {
     dp_error *err = &m->ctx->error;
@@ -296,8 +302,9 @@ static int unshare_output(dpi_machine *m, const dp_program *p, dp_value *v)
     return rc;
 }
 
-/* Fill out[], all None at entry, with the outputs of p, owned.  On failure out[] is all None again.
- * `written` may be NULL. */
+/* Store the outputs of p in `out`, whose values are all None at entry; the caller owns the outputs.
+ * On failure all are None again.  written[i], if `written` is not NULL: output i is an argument
+ * that a step wrote. */
 static int take_outputs(dpi_machine *m, const dp_program *p, uint32_t base, dp_value *out,
                         bool *written)
 {
@@ -315,7 +322,7 @@ static int take_outputs(dpi_machine *m, const dp_program *p, uint32_t base, dp_v
             rc = unshare_output(m, p, &out[i]);
         }
         if (rc < 0) {
-            dp_values_release(out, i + 1); /* the outputs after i are None still */
+            dp_values_release(out, i + 1); /* all outputs after i are still None */
             return rc;
         }
         if (written != NULL)
@@ -339,8 +346,8 @@ int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
     return rc;
 }
 
-/* Run p on the inputs in values [base, base + n_inputs).  The values that its steps returned are
- * released afterwards. */
+/* Run p on the inputs in m->values from index `base` on.  Afterwards the values that p's steps
+ * returned are released. */
 static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_value *out,
                        bool *written)
 {
@@ -374,7 +381,7 @@ static int run_sub(dpi_machine *m, const dp_program *p, uint32_t base, const dpi
     return rc;
 }
 
-/* -- a run -- */
+/* -- all steps -- */
 
 static inline int run_step(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
@@ -398,9 +405,9 @@ static inline int run_step(dpi_machine *m, const dp_program *p, uint32_t base, c
     }
 }
 
-/* Let the next step see the current shapes of its tensors, as a separate call would.  The shapes
- * that tensors had before may then be freed.  A kernel or an outer dp_ctx_begin() around the
- * program may still use those, so inside either one this function does nothing. */
+/* Let the next step see the current shapes of its tensors, as a separate call would.  Shapes that
+ * tensors had before may then be freed.  But if a kernel runs the program, or if the caller
+ * called dp_ctx_begin() first, that kernel or caller may still read old shapes: do nothing then. */
 static void refresh_shapes(dp_ctx *ctx)
 {
     dpi_thread *t = ctx->thread;
@@ -411,7 +418,7 @@ static void refresh_shapes(dp_ctx *ctx)
         dpi_call_begin(&t->looker);
 }
 
-/* Is a wanted output in need of `s`, and its condition true? */
+/* Must step `s` run: does a wanted output need it, and is its condition (`when`) true? */
 static inline bool is_due(const dpi_machine *m, const dp_program *p, uint32_t base,
                           const dpi_step *s)
 {
@@ -422,8 +429,8 @@ static inline bool is_due(const dpi_machine *m, const dp_program *p, uint32_t ba
            dpi_scalar_true(dpi_machine_value(m, p, base, s->when));
 }
 
-/* Leave the guard of the steps before, `*depth` (negative: there is none), and enter one for the
- * mode of step `s`. */
+/* Leave guard `*depth`, which set the mode of the previous steps (negative: there is none), and
+ * enter a guard that sets the mode of step `s` (such as no_grad): its depth is `*depth` then. */
 static DPI_COLD int change_mode(dpi_machine *m, const dp_program *p, const dpi_step *s, int *depth)
 {
     if (*depth >= 0)
@@ -491,8 +498,8 @@ int dpi_run_uncharged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_for
     return rc;
 }
 
-/* Charge the number of the run's values to the account while the program runs.  The bytes of the
- * array of values and of its tensors are charged when they are allocated. */
+/* Run p while the number of its values is charged to the account.  The bytes of the array and of
+ * the tensors are charged where they are allocated. */
 static int run_pinned(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (ctx->account == NULL)
@@ -509,7 +516,7 @@ int dp_program_run(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, p, run))
         return DP_EVALUE;
-    /* Inside a kernel's call the call has pinned a snapshot already. */
+    /* If a kernel runs the program, its call has pinned the registry's snapshot already. */
     bool begun = ctx->thread == NULL || ctx->pins > 0;
 
     publish_step(run, -1);
