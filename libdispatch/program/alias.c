@@ -1,13 +1,13 @@
-/* alias.c -- which values of a program share memory, by the alias annotations of the operators'
- * schemas: what outputs are views of, and which inputs are written.
+/* alias.c -- find out which values of a program share memory, and which inputs its steps write to,
+ * from the alias annotations in the operators' schemas, such as Tensor(a!).
  *
- * What a value shares is found when it is added, from the values before it.  What is written is
- * found when the program is finished, from its last step to its first: a value is written if a step
- * writes to it, or to a view of it. */
+ * When a value is added to a program, its memory is derived from the values of its step's
+ * arguments.  Written values are found when the program is finished, from its last step to its
+ * first: a value is written if a step writes to it or to a view of it. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 
-/* -- what values share -- */
+/* -- memory that values share -- */
 
 static bool may_share(uint32_t tags)
 {
@@ -53,8 +53,8 @@ dpi_share dpi_share_any(const dp_builder *b, const dp_ref *refs, size_t n, bool 
 
 /* -- aliases of outputs -- */
 
-/* The alias of an output that shares memory with value `base`, which is not an input; `leader`:
- * index of the output that stands for all outputs of that memory. */
+/* Return the alias of output i, whose memory is not an input's.  `leader`: index of the output that
+ * all other outputs with this memory name in dp_alias.index. */
 static dp_alias alias_of(uint32_t leader, uint32_t i, bool same)
 {
     if (leader == i)
@@ -63,8 +63,8 @@ static dp_alias alias_of(uint32_t leader, uint32_t i, bool same)
         .size = sizeof(dp_alias), .kind = DP_ALIAS_OUTPUT, .index = leader, .same = same};
 }
 
-/* Choose for each value the output that stands for its memory: the first one that is the value
- * itself, else the first one that is a view of it. */
+/* Choose leader[v], the output that stands for the memory of value v: the first output that is v
+ * itself, else the first output that is a view of v. */
 static void choose_leaders(const dp_program *p, uint32_t *leader)
 {
     for (uint32_t v = 0; v < p->n_values; v++)
@@ -120,7 +120,7 @@ dpi_share dpi_share_of_output(const dp_builder *b, const dp_program *sub, uint32
     return (dpi_share){a->kind == DP_ALIAS_NONE ? DPI_OWN : several ? DPI_SEVERAL : DPI_UNKNOWN, 0};
 }
 
-/* -- what is written -- */
+/* -- written values -- */
 
 static void write_to(dp_program *p, dp_ref r, uint8_t written)
 {
@@ -134,8 +134,8 @@ static void write_to_args(dp_program *p, const dpi_step *s, uint32_t from, uint8
         write_to(p, p->links[s->args + i], written);
 }
 
-/* Mark the arguments of a CALL step that the operator writes, or of which a written return is a
- * view. */
+/* Mark the arguments of a CALL step as written that the operator writes to.  If a later step writes
+ * to a return, mark the argument of which that return is a view, too. */
 static void write_through_call(dp_program *p, const dpi_step *s)
 {
     const dpi_op_use *use = &p->ops[s->operand];
@@ -149,7 +149,7 @@ static void write_through_call(dp_program *p, const dpi_step *s)
             write_to(p, args[i], use->schema->written >> i & 1 ? DPI_WRITTEN : DPI_PERHAPS_WRITTEN);
 }
 
-/* Mark likewise for a step that runs a program. */
+/* Do the same as write_through_call() for a step that runs a program. */
 static void write_through_sub(dp_program *p, const dpi_step *s)
 {
     const dp_program *sub = p->subs[s->operand];

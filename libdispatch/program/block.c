@@ -34,7 +34,8 @@ dp_program *dp_program_unref(dp_program *p)
 
 /* -- queries -- */
 
-/* Copy the members of a struct that the caller's size covers; `size` is that of the caller. */
+/* Copy the first `size` bytes of `from` [bytes].  `size`: size of the struct in the version of the
+ * header that the caller was compiled with. */
 static void copy_sized(void *out, uint32_t size, const void *from, size_t bytes)
 {
     memcpy(out, from, size < bytes ? size : bytes);

@@ -1,4 +1,4 @@
-/* builder.c -- life of a program builder, and adding steps and outputs to its program.
+/* builder.c -- make and free a program builder, and add steps and outputs to its program.
  *
  * The builder owns the arrays of the program until lay.c has copied them into one block.  A
  * function that fails leaves the builder usable, without the step or output that it was to add.
@@ -11,8 +11,8 @@
 
 enum { ORIGINS_NAMED = 6, ORIGIN_DIGITS = 10 };
 
-/* Write "steps 3, 4 and 7: " to `out`; after ORIGINS_NAMED origins it says how many more there
- * are.  Returns the number of bytes. */
+/* Write a text such as "steps 3, 4 and 7: " to `out`, with at most ORIGINS_NAMED numbers and then
+ * the count of the others.  Returns the number of bytes. */
 static size_t print_origins(char *out, size_t bytes, const uint32_t *origins, size_t n)
 {
     size_t shown = n < ORIGINS_NAMED ? n : ORIGINS_NAMED;
@@ -43,7 +43,7 @@ int dpi_step_fail(dp_ctx *ctx, const uint32_t *origins, size_t n_origins)
 
 int dp_builder_add(dp_builder *b, const dp_step *step, dp_ref *first, uint32_t *n_rets)
 {
-    dp_step copy = {0}; /* members that the caller's size does not cover are 0 */
+    dp_step copy = {0}; /* members that step->size does not cover stay 0 */
     const dp_step *s = &copy;
 
     if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, step))
@@ -101,7 +101,7 @@ int dp_builder_new(dp_ctx *ctx, dp_builder **out)
     b->ctx = ctx;
     b->p.reg = ctx->reg;
     b->p.backends = dp_backends_pin(UINT64_MAX);
-    /* Inside a kernel's call the call has pinned a snapshot already. */
+    /* If a kernel makes the builder, its call has pinned the registry's snapshot already. */
     b->begun = ctx->thread == NULL || ctx->pins > 0;
     int rc = b->begun ? dp_ctx_begin(ctx) : 0;
     if (rc < 0) {

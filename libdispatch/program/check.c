@@ -1,9 +1,9 @@
 /* check.c -- check one step of a program being built, and add the step with its values.
  *
- * No operator runs here.  A value that a run will compute is known only by the tags that it may
- * have.  An overload is chosen now if the tags decide it; then the arguments are stored in the
- * schema's order, with defaults.  All checks come before the step is added, so that a failure needs
- * no undoing.
+ * No operator runs here.  Of a value that a run will compute, only the tags (types, DP_TAG_*) that
+ * it may have are known.  If the tags decide the overload of a call, it is chosen now, and the
+ * arguments are stored in the schema's order, with defaults.  All checks are made before the step
+ * is added, so that nothing must be removed after a failure.
  *
  * Over 500 lines: each kind of step has a function, and all of them share the helpers above. */
 #include "dispatch/call/ctx.h"
@@ -22,7 +22,8 @@ static const struct {
 
 /* -- CALL -- */
 
-/* The value to bind for r: a constant itself, else a symbol that carries the tags of r. */
+/* Return the value with which overloads are chosen for argument r: the constant itself, or else a
+ * placeholder (DPI_TAG_SYMBOL) with the tags that r may have. */
 static dp_value symbol(const dp_builder *b, dp_ref r)
 {
     if (DPI_REF_KIND(r) == DPI_REF_CONSTANT)
@@ -52,7 +53,7 @@ static int64_t op_find(dp_builder *b, const dpi_entry *e)
     return b->p.n_ops++;
 }
 
-/* Find the constant among the arguments of `s` that binding passed on unchanged as `v`. */
+/* Find the constant among the arguments of `s` that dp_bind() left unchanged as `v`: *out. */
 static bool find_passed_constant(const dp_builder *b, const dp_step *s, const dp_value *v,
                                  dp_ref *out)
 {
@@ -66,8 +67,8 @@ static bool find_passed_constant(const dp_builder *b, const dp_step *s, const dp
     return false;
 }
 
-/* Convert bound arguments to refs in out[].  Defaults and converted constants become new constants.
- * DP_EVALUE: the operator would write to a constant. */
+/* Store the dp_ref of each argument in `bound` in `out`.  Defaults and converted constants become
+ * new constants.  DP_EVALUE: the operator would write to a constant. */
 static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
                       const dp_schema *schema, dp_ref *out)
 {
@@ -89,7 +90,8 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
     return 0;
 }
 
-/* The set of tags that a return may have.  A list of optionals may come as any kind of list. */
+/* Return the set of tags that a return may have.  A list of optional elements may have any list's
+ * tag. */
 static uint32_t return_tags(const dpi_argument *ret)
 {
     const dpi_type *t = ret->type;
@@ -98,14 +100,14 @@ static uint32_t return_tags(const dpi_argument *ret)
     return optional_elements ? DPI_TAGS_ANY : ret->tags;
 }
 
-/* The flags of a step that calls the operator of `e`. */
+/* Return the flags of a step that calls the operator of `e`. */
 static uint32_t flags_of(const dpi_entry *e)
 {
     return (e->random ? DP_STEP_FLAG_RANDOM : 0) |
            (e->written != 0 || e->n_rets == 0 ? DP_STEP_FLAG_EFFECT : 0);
 }
 
-/* Set the flags of a step just added. */
+/* Set the flags of a step that was just added. */
 static void set_flags(dp_builder *b, dpi_step *step, uint32_t flags)
 {
     step->flags = (uint16_t)flags;
@@ -284,7 +286,8 @@ static int check_get(dp_builder *b, const dp_step *s)
 
 /* -- LIST and ITEM -- */
 
-/* The set of tags of a list of these elements: one tag if all elements surely have the same tag. */
+/* Return the set of tags that a list of the elements `args` may have: one tag if all elements
+ * surely have the same tag. */
 static uint32_t list_tags(const dp_builder *b, const dp_ref *args, size_t n)
 {
     for (size_t k = 0; k < DPI_COUNT(list_elements); k++) {
@@ -317,7 +320,7 @@ static int check_list(dp_builder *b, const dp_step *s)
     return 0;
 }
 
-/* The set of tags that an element of a list may have; `list`: the list's set of tags. */
+/* Return the set of tags that an element of a list may have.  `list`: the list's set of tags. */
 static uint32_t item_tags(uint32_t list)
 {
     uint32_t tags = list >> DP_TAG_LIST & 1 ? DPI_TAGS_ANY : 0;
@@ -363,7 +366,7 @@ static int fail_input(dp_builder *b, const dp_program *sub, uint32_t i)
     return dpi_builder_fail(b, DP_ETYPE, "input '%.64s'%s", dp_program_input_name(sub, i), text);
 }
 
-/* Check that r fits input i of `sub`.  Nothing that `sub` writes to may be a constant. */
+/* Check that r fits input i of `sub`, and that r is no constant if `sub` writes to the input. */
 static int check_input(dp_builder *b, const dp_program *sub, uint32_t i, dp_ref r)
 {
     const dp_schema *schema = sub->types[sub->inputs[i].type].schema;

@@ -42,7 +42,7 @@ const char *dpi_builder_str(dp_builder *b, const char *s)
     return copy;
 }
 
-/* -- refs -- */
+/* -- references to values: dp_ref -- */
 
 bool dpi_builder_has(const dp_builder *b, dp_ref r)
 {
@@ -73,7 +73,7 @@ int dpi_builder_check(dp_builder *b, dp_ref r)
 
 /* -- names -- */
 
-/* The slot of `name` in the hash table, or the free slot where `name` belongs. */
+/* Return the slot of `name` in the hash table, or the free slot where `name` belongs. */
 static dpi_name *slot(const dp_builder *b, const char *name)
 {
     uint64_t h = dpi_hash(name, strlen(name));
@@ -294,8 +294,7 @@ static int fail_limit(dp_builder *b, int64_t limit, const char *what, const char
                             (long long)limit, what, name);
 }
 
-/* Check the limits of a program, and grow its arrays for one more step.  For a step that runs a
- * program, `frame` is that program's, and `expanded` counts that program's steps too. */
+/* Check the limits of a program, and grow its arrays for one more step (program_i.h). */
 int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame, uint64_t expanded)
 {
     const dp_program *p = &b->p;
@@ -365,7 +364,7 @@ void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v)
     step->n_rets++;
 }
 
-/* Is r a constant, a view of one, or a list that contains one?  Numbers do not count. */
+/* Is r a constant tensor, a view of one, or a list that contains one? */
 bool dpi_builder_from_constant(const dp_builder *b, dp_ref r)
 {
     if (DPI_REF_KIND(r) == DPI_REF_VALUE)

@@ -20,7 +20,7 @@ static int get_strides(dp_ctx *ctx, const dp_value *args, dp_value *out)
     return copy != NULL ? 0 : dpi_no_memory(&ctx->error, "strides");
 }
 
-/* Give element `which` of `from` [v->ndim]; a negative dimension counts from the end. */
+/* Get element `which` of `from` [v->ndim]: *out.  A negative `which` counts from the end. */
 static int get_dim(dp_ctx *ctx, const dp_view *v, const dp_value *which, const int64_t *from,
                    dp_value *out)
 {

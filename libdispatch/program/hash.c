@@ -1,14 +1,16 @@
-/* hash.c -- the content hash of a program: equal for programs that do the same to their inputs.
+/* hash.c -- the hash of a program's content, equal for programs with the same steps.
  *
- * Names of values, the order of keyword arguments, and whether a default was written do not count.
- * A step that only computes from values (LIST, ITEM, SCALAR, SELECT) counts through its own digest
- * wherever it is used, so its place among the steps does not count either.  A tensor among the
- * constants counts by its layout: its elements may change after the program was made. */
+ * Names of values, the order of keyword arguments, and whether a default was given are not part of
+ * the hash.  LIST, ITEM, SCALAR and SELECT steps (pure steps) only compute from their arguments, so
+ * their position among the steps does not matter: a pure step has a digest of its own, which is
+ * hashed wherever its value is used.  Of a tensor among the constants, the dtype, device, sizes and
+ * strides are hashed, but not the elements, because they may change later. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include <endian.h>
 #include <stdlib.h>
 
+/* A hash of one value, constant or operator. */
 typedef struct digest {
     uint64_t word[2];
 } digest;
@@ -16,15 +18,15 @@ typedef struct digest {
 typedef struct hashing {
     const dp_program *p;
     digest *values, *constants; /* [p->n_values], [p->n_constants] */
-    digest *ops;                /* [p->n_ops] of the schemas */
-    bool *known;                /* [p->n_constants] */
-    dpi_siphash steps;          /* of the steps in order */
-    digest pure;                /* sum over the pure steps: one that nothing uses counts, too */
-    uint64_t n_made;            /* values that those steps returned */
-    uint64_t n_identities;      /* constants seen that have an identity: tensors, objects */
+    digest *ops;                /* [p->n_ops] digests of the operators' schemas */
+    bool *known;                /* [p->n_constants] constants[i] was computed */
+    dpi_siphash steps;          /* hash of the inputs and of the steps that are not pure */
+    digest pure;                /* sum of the digests of all pure steps, used or not */
+    uint64_t n_made;            /* values that the steps in `steps` returned so far */
+    uint64_t n_identities;      /* constants with has_identity() that were hashed so far */
 } hashing;
 
-/* First word of what is hashed, so that different things never begin alike. */
+/* The first word of each digest: digests of different kinds of things differ in it. */
 enum {
     OF_INPUT = 1,
     OF_RETURN,
@@ -38,8 +40,7 @@ enum {
 
 static void begin(dpi_siphash *h)
 {
-    dpi_siphash_begin(h, 0x6470705f70726f67,
-                      0); /* no secret; two programs may collide on purpose */
+    dpi_siphash_begin(h, 0x6470705f70726f67, 0); /* the key is public */
 }
 
 static void add_int(dpi_siphash *h, uint64_t n)
@@ -134,8 +135,8 @@ static void add_value(dpi_siphash *h, const dp_value *v)
     }
 }
 
-/* Does `v` contain something that is more than its value: could another constant with an equal
- * digest be told apart? */
+/* Does `v` contain a tensor?  Two tensors whose dtype, device, sizes and strides are equal may have
+ * other elements, so each constant with a tensor is numbered. */
 static bool has_identity(const dp_value *v)
 {
     bool found = v->tag == DP_TAG_TENSOR || v->tag == DP_TAG_TENSORS;
@@ -170,7 +171,7 @@ static digest ref_digest(hashing *c, dp_ref r)
                                                : c->values[r];
 }
 
-/* The digest of an argument; a constant that is a device or a dtype counts by its name. */
+/* Return the digest of an argument.  Of a constant device or dtype, the name is hashed. */
 static digest arg_digest(hashing *c, uint32_t step, uint32_t i)
 {
     char buf[DP_KEY_NAME_MAX];
@@ -204,7 +205,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const kwarg *)a)->name, ((const kwarg *)b)->name);
 }
 
-/* Add the arguments of a step; those with names in the order of the names. */
+/* Hash the arguments of a step, keyword arguments in the order of their names. */
 static void add_args(hashing *c, dpi_siphash *h, uint32_t step)
 {
     const dpi_step *s = &c->p->steps[step];
@@ -225,7 +226,8 @@ static void add_args(hashing *c, dpi_siphash *h, uint32_t step)
     }
 }
 
-/* Add the operator of a CALL step with its schema, or the name of what another step does. */
+/* Hash what step `i` does: the schema of a CALL step's operator, else the step's name, index and
+ * program. */
 static void add_name(hashing *c, dpi_siphash *h, uint32_t i)
 {
     const dpi_step *step = &c->p->steps[i];
@@ -259,7 +261,7 @@ static void add_step(hashing *c, dpi_siphash *h, uint32_t i)
     add_args(c, h, i);
 }
 
-/* Does the step only compute from its arguments, so that it may stand anywhere before its use? */
+/* Does the step only compute from its arguments? */
 static bool is_pure(const dpi_step *s)
 {
     return s->kind == DP_STEP_LIST || s->kind == DP_STEP_ITEM || s->kind == DP_STEP_SCALAR ||

@@ -1,4 +1,5 @@
-/* hold.c -- copy values with the strings and lists that they point to, and own their tensors. */
+/* hold.c -- copy values with the strings and lists that they point to, and take references to their
+ * tensors. */
 #include "program_i.h"
 #include "dispatch/call/values.h"
 

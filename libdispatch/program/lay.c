@@ -1,6 +1,7 @@
-/* lay.c -- copy a builder's program into one block, with last uses and inputs sorted by name.
+/* lay.c -- make the finished program: compute which values each step uses last and which outputs
+ * need it, sort the inputs by name, and copy everything into one block of memory.
  *
- * lay() runs twice: first without memory, to learn the size of the block, then to fill it. */
+ * lay() is called twice: first only to count the bytes of the block, then to fill it. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/enums.h"
@@ -28,8 +29,8 @@ static void note_uses(const dp_program *p, uint32_t *last)
             last[DPI_REF_INDEX(p->outputs[i].ref)] = UINT32_MAX;
 }
 
-/* Is `value`, last used by step `last`, to be released there?  Only values that may refer to a
- * tensor or an object need releasing. */
+/* Must `value` be released after step `last`, which uses it last?  This is so only if the value may
+ * refer to a tensor or an object. */
 static bool is_freed(const dp_program *p, uint32_t value, uint32_t last)
 {
     const uint32_t needs_release =
@@ -38,7 +39,7 @@ static bool is_freed(const dp_program *p, uint32_t value, uint32_t last)
     return last != UINT32_MAX && (p->values[value].tags & needs_release) != 0;
 }
 
-/* Append to links, step by step, the values whose last use is the step. */
+/* Append to p->links, for each step, the values that are released after it. */
 static int add_frees(dp_builder *b)
 {
     dp_program *p = &b->p;
@@ -68,7 +69,7 @@ static int add_frees(dp_builder *b)
     return 0;
 }
 
-/* -- outputs that need a step -- */
+/* -- the outputs for which each step is needed -- */
 
 static void add_need(dpi_value_info *values, dp_ref r, uint64_t need)
 {
@@ -186,7 +187,7 @@ static void lay_binds(dpi_bump *m, const dp_program *from, dp_program *to)
     }
 }
 
-/* Append `from` and all that it points to; returns the copy, or NULL when only counting. */
+/* Append `from` and everything that it points to.  Returns the copy, or NULL when only counting. */
 static dp_program *lay(dpi_bump *m, const dp_program *from)
 {
     dp_program *to = dpi_bump_add(m, from, sizeof(*from)), unused = {0};
@@ -214,7 +215,7 @@ static dp_program *lay(dpi_bump *m, const dp_program *from)
 
 /* -- devices among the constants -- */
 
-/* Bits of the backends of a constant that is a device or a list of devices. */
+/* Return the bits of the backends of a constant that is a device or a list of devices. */
 static uint64_t backends_of(const dp_value *v)
 {
     uint64_t bits = 0;

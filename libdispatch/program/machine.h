@@ -1,5 +1,5 @@
-/* machine.h -- declarations for running a program: the values of one run, and the functions that
- * run the steps that call no operator. */
+/* machine.h -- declarations for running a program: the state of one run, and the functions of
+ * steps.c that run the steps that call no operator. */
 #ifndef DPI_MACHINE_H
 #define DPI_MACHINE_H
 
@@ -8,12 +8,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The state of one run (dp_program_run()). */
 typedef struct dpi_machine {
     dp_ctx *ctx;
     dp_run *run;
     bool is_formula;  /* dpi_program_run_formula() runs the program */
-    dp_value *values; /* [p->frame] of the outermost program and of the inner ones that run */
-    bool *written;    /* [p->frame] the value is an argument that its step has written */
+    dp_value *values; /* [p->frame] values of the outermost program p, then of inner programs */
+    bool *written;    /* [p->frame] the value is an argument that the step returning it wrote */
 } dpi_machine;
 
 /* Get the value or constant `r` of program `p`, whose values begin at `base`. */

@@ -5,7 +5,7 @@
 enum { SETS_KNOWN = DP_STEP_MODE_GRAD | DP_STEP_MODE_CAST, MODES_MAX = DP_LIMIT_PROGRAM_MODES };
 _Static_assert(MODES_MAX <= UINT8_MAX, "dpi_step.mode has 8 bits");
 
-/* Copy what `from` sets to `*to`. */
+/* Copy the members of `*from` that `sets` (DP_STEP_MODE_*) names to `*to`. */
 static void copy_set(dp_mode *to, const dp_mode *from, uint32_t sets)
 {
     if (sets & DP_STEP_MODE_GRAD)

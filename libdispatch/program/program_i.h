@@ -15,34 +15,37 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A dp_ref: kind << 28 | index. */
+/* A dp_ref is kind << 28 | index: a reference to a value or to a constant of a program. */
 enum { DPI_REF_VALUE, DPI_REF_CONSTANT };
 #define DPI_REF(kind, index) ((dp_ref)(kind) << 28 | (dp_ref)(index))
 #define DPI_REF_KIND(r)      ((r) >> 28)
 #define DPI_REF_INDEX(r)     ((r)&0xfffffffu)
-#define DPI_REF_NONE         UINT32_MAX /* no value */
+#define DPI_REF_NONE         UINT32_MAX /* refers to nothing */
 
 /* The kind of a CALL step whose overload can be chosen only when the values are known. */
 enum { DPI_STEP_BIND = DP_STEP_END };
 
+/* A step of a program.  `values`, `links` etc. are the arrays of struct dp_program below. */
 typedef struct dpi_step {
     uint32_t kind;
     uint32_t n_args, n_rets, n_frees;
-    uint32_t args, frees; /* indices of the first argument and of the first freed value in links */
-    uint32_t ret;         /* index of the first return in values */
-    /* CALL: index in ops; BIND: in binds; GET: in dpi_gets; SUB: in subs; ITEM: in the list */
+    uint32_t args, frees; /* indices in `links` of the first argument and first value to release */
+    uint32_t ret;         /* index of the first return in `values` */
+    /* CALL: index in `ops`; BIND: in `binds`; GET: in dpi_gets; SCALAR: in dpi_scalars; SUB: in
+     * `subs`; ITEM: in the list */
     uint32_t operand;
-    uint32_t origin; /* number of the step in the caller's program, for messages */
-    /* CALL: a return is an argument that the operator wrote; BIND: the caller fixed n_rets */
+    uint32_t origin; /* number that the caller gave the step, for error messages */
+    /* CALL: a return is an argument that the operator wrote; BIND: the operator must have n_rets
+     * returns */
     bool names_written;
-    uint8_t mode;   /* 1 + index in the program's modes; 0: that of the run */
+    uint8_t mode;   /* 1 + index in `modes`; 0: the mode of the run */
     uint16_t flags; /* DP_STEP_FLAG_* */
     dp_ref when;    /* the step runs if this value is true; DPI_REF_NONE: always */
-    /* 1 + index in the program's origins of the number of origins, which follow it; 0: `origin` is
-     * the only one */
+    /* 1 + index in array `origins` of the count of this step's origins, which follow the count; 0:
+     * `origin` is the only one */
     uint32_t origins;
-    /* Bit i: output i needs the step; bit 63: some output from the 63rd on, or the step has an
-     * effect (lay.c). */
+    /* Bit i: output i needs the step; bit 63: an output from 63 on needs it, or the step, or one
+     * that needs it, does more than return values (lay.c). */
     uint64_t need;
     uint64_t late; /* CALL: bit i: argument i is converted to its schema type at run time */
 } dpi_step;
@@ -50,49 +53,52 @@ typedef struct dpi_step {
 /* The memory of a value (alias.c). */
 typedef struct dpi_share {
     enum {
-        DPI_OWN,     /* no other value's */
+        DPI_OWN,     /* not shared with an earlier value */
         DPI_SAME,    /* the value is the same tensor as `base` */
         DPI_VIEW_OF, /* the value is a view of `base`, or a list of views of it */
-        DPI_SEVERAL, /* that of one or more of several values */
-        DPI_UNKNOWN  /* made by a step whose operator is not known yet */
+        DPI_SEVERAL, /* shared with one or more of several values */
+        DPI_UNKNOWN  /* unknown: returned by a step whose operator is chosen at run time */
     } how;
-    dp_ref base; /* a value with memory of its own, or a constant */
+    dp_ref base; /* SAME, VIEW_OF: a value with memory of its own, or a constant */
 } dpi_share;
 
 enum { /* dpi_value_info.written */
        DPI_WRITTEN = 1,
-       /* a step may write whose operator is not known yet, or whose schema does not say so */
+       /* a step may write to the value, but its operator is chosen at run time, or the operator's
+        * schema does not say so */
        DPI_PERHAPS_WRITTEN = 2
 };
 
 typedef struct dpi_value_info {
     const char *name;   /* NULL: no name */
     uint32_t tags;      /* bit t: the value may have tag t (DP_TAG_*) */
-    uint8_t enum_kind;  /* DPI_TYPE_DEVICE, ...: an output is given as a name; 0: as a number */
+    uint8_t enum_kind;  /* DPI_TYPE_DEVICE, ...: the number means a device, ...; 0: a number */
     uint8_t written;    /* DPI_WRITTEN, ...: a step writes to the value or to a view of it */
     bool from_constant; /* the value is a view of a constant, or a list that contains one */
     dpi_share share;
-    uint64_t need; /* as dpi_step.need, for the value (lay.c) */
+    uint64_t need; /* outputs that need the value, as in dpi_step.need */
 } dpi_value_info;
 
 typedef struct dpi_input {
     uint32_t type;    /* index in types */
-    uint32_t by_name; /* inputs[i].by_name: index of the i-th input in the order of their names */
+    uint32_t by_name; /* in inputs[i]: index of the input whose name is the i-th in strcmp order */
 } dpi_input;
 
+/* The declared type of inputs. */
 typedef struct dpi_type_text {
-    dp_schema *schema; /* counted; a schema whose only argument has the type.  NULL: any type */
+    dp_schema *schema; /* owned; a schema whose only argument has the type.  NULL: any type */
     const char *text;  /* the type as the caller wrote it, or "any" */
 } dpi_type_text;
 
+/* An operator that CALL steps of a program call. */
 typedef struct dpi_op_use {
     const dp_op *op;
     bool keeps_real;   /* returns its argument if that is real: aten::conj, aten::real */
-    dp_schema *schema; /* counted; the schema that the steps were checked against */
-    uint64_t written;  /* bit i: kernels may write argument i, by the schema or by a tag */
+    dp_schema *schema; /* owned; the schema that the steps were checked against */
+    uint64_t written;  /* bit i: the schema or a tag says that argument i is written */
 } dpi_op_use;
 
-/* The name and the keywords of a CALL that is bound at run time. */
+/* The name and keywords of a BIND step: a call whose overload is chosen at run time. */
 typedef struct dpi_bind {
     const char *name;
     const char *const *kwargs; /* [n_args of the step] NULL: the argument is positional */
@@ -111,13 +117,13 @@ struct dp_program {
         n_outputs, n_origins, n_modes;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
     bool is_plain;         /* no step binds late, runs a program or has a mode */
-    uint32_t frame;        /* values that a run needs: n_values + the largest of subs */
+    uint32_t frame;        /* values that a run needs: n_values + the largest frame of subs */
     uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
-    uint64_t expanded;     /* steps of a run, those of subs counted each time they run */
+    uint64_t expanded;     /* steps of one run; an inner program's steps count each time it runs */
     uint64_t hash[2];      /* dp_program_hash() */
     size_t bytes;          /* size of this allocation */
     size_t constant_bytes; /* bytes of the constants, tensors' storages included */
-    uint64_t backends;     /* bits of pinned backends: those in constants; in a builder, all */
+    uint64_t backends;     /* pinned backends: those of constant devices; in a builder, all */
     dp_registry *reg;
     dpi_input *inputs; /* input i is values[i] */
     dpi_value_info *values;
@@ -128,9 +134,9 @@ struct dp_program {
     dpi_type_text *types;
     dpi_op_use *ops;
     dpi_bind *binds;
-    dp_program **subs; /* counted */
+    dp_program **subs; /* owned; the inner programs that SUB steps run */
     dpi_output *outputs;
-    uint32_t *origins; /* lists that dpi_step.origins refers to */
+    uint32_t *origins; /* counts and lists that dpi_step.origins refers to */
     dp_step_mode *modes;
 };
 
@@ -187,7 +193,7 @@ struct dp_builder {
     dp_ctx *ctx;
     dp_arena *arena; /* holds names, and the strings and lists of constants */
     bool begun;      /* dp_builder_new() called dp_ctx_begin() */
-    bool done;       /* dp_builder_finish() gave the program out */
+    bool done;       /* dp_builder_finish() has returned the program */
     dp_program p;    /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
         cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins, cap_modes;
@@ -202,13 +208,13 @@ bool dpi_builder_grow(dp_builder *b, void *array, uint32_t *cap, uint32_t need, 
     dpi_builder_grow(b, &(b)->p.name, &(b)->cap_##name, (b)->p.n_##name + (n), sizeof(*(b)->p.name))
 /* Copy `s` into the builder's arena.  NULL: the error is set. */
 const char *dpi_builder_str(dp_builder *b, const char *s);
-/* Does `r` refer to a value or constant that was added? */
+/* Does `r` refer to a value or constant of the program so far? */
 bool dpi_builder_has(const dp_builder *b, dp_ref r);
 int dpi_builder_check(dp_builder *b, dp_ref r); /* DP_EVALUE: dpi_builder_has() is false */
 uint32_t dpi_builder_tags(const dp_builder *b, dp_ref r); /* set of tags that `r` may have */
-/* Write the name of `r` to `buf`, as dp_program_value_name(); returns `buf`. */
+/* Write the name of `r` to `buf`, as dp_program_value_name() does.  Returns `buf`. */
 const char *dpi_builder_name_of(const dp_builder *b, dp_ref r, char buf[DP_KEY_NAME_MAX]);
-/* Set the context's error; returns `code`. */
+/* Set the context's error.  Returns `code`. */
 int dpi_builder_fail(dp_builder *b, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -231,19 +237,20 @@ void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v);
 /* Reserve and add step `s` of `kind` with one return.  DP_EVALUE, DP_ERESOURCE. */
 int dpi_builder_push(dp_builder *b, const dp_step *s, uint32_t kind, uint32_t operand,
                      const dpi_value_info *ret);
-bool dpi_builder_from_constant(const dp_builder *b, dp_ref r); /* as dpi_value_info */
-/* SCALAR and SELECT steps, and the condition of any step (choose.c). */
+/* Is `r` a constant tensor, a view of one, or a list that contains one? */
+bool dpi_builder_from_constant(const dp_builder *b, dp_ref r);
+/* Check and add SCALAR and SELECT steps; check the condition of any step (choose.c). */
 int dpi_check_scalar(dp_builder *b, const dp_step *s);
 int dpi_check_select(dp_builder *b, const dp_step *s);
 int dpi_check_when(dp_builder *b, const dp_step *s);
 
 /* -- shared memory (alias.c) -- */
 
-/* The memory of a value that is a view of `r`, or is `r` itself (`same`). */
+/* Describe the memory of a value that is a view of `r` or, if `same`, is `r` itself. */
 dpi_share dpi_share_view(const dp_builder *b, dp_ref r, bool same);
-/* The memory of a value that is one of `refs` (`same`), or that contains them. */
+/* Describe the memory of a value that contains `refs` or, if `same`, is one of `refs`. */
 dpi_share dpi_share_any(const dp_builder *b, const dp_ref *refs, size_t n, bool same);
-/* The memory of return i of a step that runs `sub`; `first` is the step's first return. */
+/* Describe the memory of return i of a step that runs `sub`.  `first`: the step's first return. */
 dpi_share dpi_share_of_output(const dp_builder *b, const dp_program *sub, uint32_t i,
                               const dp_ref *inputs, dp_ref first);
 /* Set dpi_output.alias of every output.  DP_ERESOURCE. */
@@ -251,10 +258,10 @@ int dpi_alias_outputs(dp_builder *b);
 /* Set dpi_value_info.written of every value. */
 void dpi_find_written(dp_program *p);
 
-/* Check `mode` and find or add it in the program's modes (mode.c).  Returns dpi_step.mode, or an
- * error code. */
+/* Check `mode`, and find it in the program's modes or add it (mode.c).  Returns the number for
+ * dpi_step.mode, or an error code. */
 int64_t dpi_builder_mode(dp_builder *b, const dp_step_mode *mode);
-/* Enter a guard with what `mode` sets.  Returns its depth, or an error code. */
+/* Enter a guard that sets the members of `mode`.  Returns the guard's depth, or an error code. */
 int dpi_mode_enter(dp_ctx *ctx, const dp_step_mode *mode);
 
 /* Compute the program's content hash (hash.c).  DP_ERESOURCE. */
@@ -263,8 +270,9 @@ int dpi_program_hash(dp_builder *b);
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */
 int dpi_program_lay(dp_builder *b, dp_program **out);
 
-/* Run `p`, the program of a formula, inside dp_ctx_begin() of the caller.  Intermediate values are
- * not counted against the account, and calls that return their argument are left out. */
+/* Run `p`, the program of a gradient formula (autograd).  The caller has pinned a snapshot of the
+ * registry.  The number of values is not charged to the account, and calls that would return their
+ * argument itself (dpi_op_use.keeps_real) are skipped. */
 int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
 /* -- copying values (hold.c) -- */
@@ -277,17 +285,17 @@ typedef struct dpi_bump {
 } dpi_bump;
 /* Append a copy of `bytes` bytes at `src`, padded to 16 bytes; NULL when only counting. */
 void *dpi_bump_add(dpi_bump *m, const void *src, size_t bytes);
-/* Append the strings and lists that `*v` points to; returns a value that points to the copies.  The
- * reference counts of its tensors are unchanged. */
+/* Append copies of the strings and lists that `*v` points to, and return a value that points to the
+ * copies.  It has no references of its own to the tensors in it. */
 dp_value dpi_bump_value(dpi_bump *m, const dp_value *v);
 size_t dpi_storage_bytes_of(const dp_value *v); /* sum over the storages of all tensors in `*v` */
 /* Take a reference to every tensor in `*v`.  A list of values is copied to arena `a` first, because
  * dp_values_release() writes to its elements.  DP_ERESOURCE: no memory. */
 int dpi_value_ref(dp_arena *a, dp_value *v, dp_error *err);
-/* Release what the arrays of `p` own or count (block.c); the arrays themselves stay. */
+/* Release everything that the arrays of `p` own, but not the arrays (block.c). */
 void dpi_program_drop(dp_program *p);
 
-/* The origins of a step, *n of them. */
+/* Return the origins of a step: an array of *n numbers. */
 const uint32_t *dpi_step_origins(const dp_program *p, const dpi_step *s, uint32_t *n);
 /* Put "step 3: " or "steps 3, 4 and 7: " before the message of the context's error, from the
  * `origins` [n]; returns the error's code. */

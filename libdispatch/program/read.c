@@ -4,9 +4,9 @@
  *     in self Tensor                         an input, and its type as in a schema; "any": any type
  *     a = aten::mul.Tensor(self, 2.5)        a call; the overload may be left out
  *     b, c = aten::split(a, 2, dim=-1)       several returns, and an argument by name
- *     n = get size(self, 0)                  a field
+ *     n = get size(self, 0)                  a property of a tensor or list: a GET step
  *     m = scalar floordiv(n, 2)              arithmetic on numbers
- *     l = [a, b]     d = l[1]                a list, and an item of one
+ *     l = [a, b]     d = l[1]                a list, and an item of a list
  *     e = select(n, a, d)                    a if n is true, else d
  *     f = when n: aten::neg(a)               a step that runs only if n is true
  *     out y f                                an output and its value
@@ -44,7 +44,7 @@ static void skip_blanks(reader *r)
             r->at++;
 }
 
-/* Take character `c` and the blanks around it, if it comes next. */
+/* Skip character `c` and the blanks around it.  False: another character comes next. */
 static bool take(reader *r, char c)
 {
     skip_blanks(r);
@@ -60,7 +60,7 @@ static bool is_name_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.' || c == ':';
 }
 
-/* Copy the name that comes next to `out`; a colon that no second one follows ends it. */
+/* Read a name into `out`.  A single colon ends the name; "::" is a part of it. */
 static bool take_name(reader *r, char out[READ_NAME])
 {
     size_t n = 0;
@@ -147,7 +147,7 @@ static int take_ints(reader *r, dp_value *out)
     return 0;
 }
 
-/* The constant that `word` stands for; false: `word` is a name. */
+/* Get the constant that `word` means: *out.  False: `word` is the name of a value. */
 static bool constant_of(const char *word, dp_value *out)
 {
     if (strcmp(word, "true") == 0 || strcmp(word, "false") == 0)
@@ -168,7 +168,8 @@ static int take_constant(reader *r, dp_value *out)
     return take(r, '[') ? take_ints(r, out) : take_number(r, out);
 }
 
-/* Read one argument.  `name`: its name if that was read already, else "". */
+/* Read one argument: *out.  `name`: the word that begins the argument if it was read already, else
+ * "". */
 static int take_argument(reader *r, const char *name, dp_ref *out)
 {
     dp_value v;
@@ -182,7 +183,7 @@ static int take_argument(reader *r, const char *name, dp_ref *out)
 typedef struct arguments {
     dp_ref args[READ_ARGS];
     dp_ref_kwarg kwargs[READ_ARGS];
-    char names[READ_ARGS][READ_NAME]; /* of the keyword arguments */
+    char names[READ_ARGS][READ_NAME]; /* names of the keyword arguments */
     size_t n_args, n_kwargs;
 } arguments;
 
@@ -221,7 +222,7 @@ static int take_arguments(reader *r, char end, arguments *a)
 
 /* -- steps -- */
 
-/* Read what follows "=": the kind, the name and the arguments of a step. */
+/* Read the part of a statement after "=": the kind, the name and the arguments of a step. */
 static int take_step(reader *r, dp_step *s, char name[READ_NAME], arguments *a)
 {
     if (take(r, '[')) {

@@ -88,8 +88,9 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-/* Define a function of two numbers: `ints` sets `r` from a and b, true on overflow; `reals` and
- * `complexes` are expressions of a and b. */
+/* Define a function of two numbers a and b.  `ints`: expression that sets `r` to the result for
+ * ints and is true on overflow.  `reals`, `complexes`: expressions for the results for other
+ * types. */
 #define ARITHMETIC_OF(name, ints, reals, complexes)                                                \
     static int do_##name(dp_ctx *ctx, const dp_value *v, dp_value *out)                            \
     {                                                                                              \

@@ -1,4 +1,5 @@
-/* slots.c -- fill in the slots of programs in the host's table of functions for plugins (api.h). */
+/* slots.c -- enter the functions of programs in the table of functions that plugins call
+ * (api.h). */
 #include "dispatch/plugin/plugins.h"
 #include "program_i.h"
 

@@ -18,8 +18,8 @@ int dpi_run_get(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_st
     return g->fn(m->ctx, args, &m->values[base + s->ret]);
 }
 
-/* Tensors, ints or floats alone make a typed list (DP_TAG_TENSORS, ...), as schemas take them;
- * mixed and other elements make a DP_TAG_LIST. */
+/* Make a list.  If all elements are tensors, ints, floats or bools, its tag is DP_TAG_TENSORS,
+ * DP_TAG_INTS, ..., as operators expect; otherwise DP_TAG_LIST. */
 int dpi_run_list(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     dp_value *items = dp_arena_alloc_n(&m->ctx->arena, s->n_args, sizeof(*items));
@@ -41,7 +41,7 @@ int dpi_run_list(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_s
     if (tag != 0 && tags_seen == 1u << items[0].tag) {
         list.tag = tag;
         for (uint32_t i = 0; i < s->n_args; i++)
-            if (tag == DP_TAG_BOOLS) /* element i of the new list is at or before items[i] */
+            if (tag == DP_TAG_BOOLS) /* in place: words[i] is not after items[i] */
                 ((bool *)words)[i] = items[i].u.b;
             else
                 memcpy(&words[i], &items[i].u, sizeof(*words));

@@ -127,7 +127,7 @@ static void add_args(dpi_text *t, const dp_program *p, uint32_t step, const dp_s
 
 /* -- text -- */
 
-/* The word before the name of a step that calls no operator. */
+/* Return the word that stands before the name of a step that calls no operator. */
 static const char *word_of(const dp_step_info *s)
 {
     return strcmp(s->kind, "GET") == 0 ? "get " : strcmp(s->kind, "SCALAR") == 0 ? "scalar " : "";
@@ -151,7 +151,7 @@ static void add_call(dpi_text *t, const dp_program *p, uint32_t step, const dp_s
     dpi_text_add(t, list ? "]" : ")");
 }
 
-/* Add the flags and the mode of the step, and the values that it uses last. */
+/* Add a comment with the step's flags and mode, and the values that are released after it. */
 static void add_comment(dpi_text *t, const dp_program *p, const dp_step_info *s)
 {
     const char *before = "  # ";
@@ -258,7 +258,8 @@ const char *dp_program_text(const dp_program *p, dp_arena *a)
 
 /* -- dot -- */
 
-/* Add `s` to a string in double quotes: with quotes and backslashes escaped, newlines as spaces. */
+/* Add `s` to a string in double quotes: escape quotes and backslashes, replace newlines by
+ * spaces. */
 static void add_quoted(dpi_text *t, const char *s)
 {
     for (; *s != '\0'; s++) {

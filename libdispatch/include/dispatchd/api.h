@@ -685,11 +685,11 @@ DP_FN(const char *, dp_object_kind, (const dp_object *o), (o)) /* "ns.Name"; bor
 
 /* -- gradients (libdispatch/autograd) -- */
 
-/* The kernel behind the keys of autograd: run the call below its key and, if an argument may have a
- * gradient, record it with the operator's formula (DP_FORMULA), so that backward can compute the
- * gradients of the arguments.  If there is no formula, backward fails with an error that names the
- * operator.  DP_ERUNTIME: the operator writes in place to a leaf that requires a gradient, or to
- * out= arguments. */
+/* The kernel of the Autograd keys: run the call with the next lower key and, if an argument
+ * requires a gradient, record the call as a node of the autograd graph.  Backward computes the
+ * gradients of the arguments with the operator's formula (DP_FORMULA); if there is none, backward
+ * fails with an error that names the operator.  DP_ERUNTIME: the operator writes in place to a leaf
+ * that requires a gradient, or it is an out= overload without a formula. */
 DP_FN_ABOVE(int, dp_record, (dp_call * call), (call))
 /* Set whether `t` requires a gradient (Tensor.requires_grad_).  DP_ERUNTIME: `on` is false and `t`
  * is not a leaf, or `on` is true and the dtype of `t` is neither floating-point nor complex. */
@@ -697,32 +697,34 @@ DP_FN_ABOVE(int, dp_tensor_set_requires_grad, (dp_ctx * ctx, dp_tensor *t, bool 
 /* Is `t` a leaf that requires a gradient, or computed from such a leaf (Tensor.requires_grad)? */
 DP_FN_ABOVE(bool, dp_tensor_requires_grad, (const dp_tensor *t), (t))
 DP_FN_ABOVE(bool, dp_tensor_is_leaf, (const dp_tensor *t), (t)) /* Tensor.is_leaf */
-/* Tensor.retain_grad: from now on, backward adds t's gradient to `Tensor.grad` even if t is no
- * leaf.  DP_ERUNTIME: t requires no gradient. */
+/* From now on, let backward add t's gradient to dp_tensor_grad(t), even if t is no leaf
+ * (Tensor.retain_grad).  DP_ERUNTIME: t requires no gradient. */
 DP_FN_ABOVE(int, dp_tensor_retain_grad, (dp_ctx * ctx, dp_tensor *t), (ctx, t))
 DP_FN_ABOVE(bool, dp_tensor_retains_grad, (const dp_tensor *t), (t)) /* Tensor.retains_grad */
-/* Tensor.output_nr: the number of the return that t is of the call that computed it, items of lists
- * counted one by one; 0 for a leaf */
+/* Return the index of t among the tensors that its call returned, where each item of a returned
+ * list counts (Tensor.output_nr); 0 for a leaf. */
 DP_FN_ABOVE(int64_t, dp_tensor_output_nr, (const dp_tensor *t), (t))
-/* Tensor.backward: add the gradients of `t` to those of `inputs` [n], or of all leaves if n is 0.
- * grad NULL: 1, for a tensor of one element.  flags: DP_BACKWARD_RETAIN 1 keeps the graph,
- * DP_BACKWARD_CREATE 2 records what backward computes.  Errors: dp_backward (dispatchd/grad.h). */
+/* Differentiate `t`, and add the results to the gradients of `inputs` [n], or of all leaves if n is
+ * 0 (Tensor.backward).  `grad`: the gradient of `t`; NULL: 1, for a tensor of one real element.
+ * `flags`: DP_BACKWARD_RETAIN (1) keeps the graph for another backward, DP_BACKWARD_CREATE (2)
+ * records the calls of backward.  Errors: those of dp_backward() (dispatchd/grad.h). */
 DP_FN_ABOVE(int, dp_tensor_backward,
             (dp_ctx * ctx, dp_tensor *t, dp_tensor *grad, dp_tensor *const *inputs, size_t n,
              uint32_t flags),
             (ctx, t, grad, inputs, n, flags))
-/* Tensor.detach_: make t a leaf that requires no gradient.  Its own gradient stays.  t is no
- * view. */
+/* Make t, which must not be a view, a leaf that requires no gradient (Tensor.detach_).  Its own
+ * gradient stays. */
 DP_FN_ABOVE(void, dp_tensor_detach, (dp_tensor * t), (t))
 
 /* -- programs (program.h) --
  *
- * A builder and a run use the context of the request.  A kernel frees the builders that it made
- * before it returns; it may keep a program, which a hook that runs at unload must release. */
+ * A builder collects the steps of a program.  A builder and a run use the context of the request.
+ * A kernel must free its builders before it returns.  A plugin may keep a program for later calls;
+ * its unload hook must release the program. */
 
-/* Begin a program; *out owned.  Free the builder before `ctx`. */
+/* Make a builder without steps: *out, owned.  Free the builder before `ctx`. */
 DP_FN_ABOVE(int, dp_builder_new, (dp_ctx * ctx, dp_builder **out), (ctx, out))
-/* takes `b`; NULL is allowed; returns NULL */
+/* Free `b`, which may be NULL.  Returns NULL. */
 DP_FN_ABOVE(dp_builder *, dp_builder_free, (dp_builder * b), (b))
 /* Add an input, before the first step; *out is its value.  `name` NULL: the input has no name.
  * `type` is written as in a schema, "Tensor", "int[]" or "Scalar?"; NULL: any type.  DP_EEXISTS:
@@ -733,67 +735,72 @@ DP_FN_ABOVE(int, dp_builder_input,
  * name.  No step may write to a constant. */
 DP_FN_ABOVE(int, dp_builder_constant,
             (dp_builder * b, const char *name, const dp_value *v, dp_ref *out), (b, name, v, out))
-/* Check a step completely and add it.  *first, *n_rets (each may be NULL): the first value that the
- * step returns, and their number; the values of one step are numbered consecutively.  DP_ENOTFOUND:
- * no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: another number of
- * returns than `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over a limit. */
+/* Check a step completely and add it.  *first: the first value that the step returns; the others
+ * have the numbers after it.  *n_rets: how many values it returns.  Both pointers may be NULL.
+ * DP_ENOTFOUND: no such operator or field.  DP_ETYPE: the arguments do not fit.  DP_EVALUE: the
+ * number of returns is not `s->n_rets`.  DP_ENOTIMPL: a reserved kind of step.  DP_ERESOURCE: over
+ * a limit. */
 DP_FN_ABOVE(int, dp_builder_add,
             (dp_builder * b, const dp_step *s, dp_ref *first, uint32_t *n_rets),
             (b, s, first, n_rets))
-/* Name a value.  DP_EEXISTS: the name is taken.  `origin`: number of the step that makes the value,
- * for error messages. */
+/* Give a value a name.  `origin`: number of the step that returns the value, for error messages.
+ * DP_EEXISTS: another value has the name. */
 DP_FN_ABOVE(int, dp_builder_name,
             (dp_builder * b, const char *name, dp_ref value, uint32_t origin),
             (b, name, value, origin))
 /* Find a value by its name.  DP_ENOTFOUND: there is none. */
 DP_FN_ABOVE(int, dp_builder_find, (dp_builder * b, const char *name, dp_ref *out), (b, name, out))
+/* Make `value` the next output of the program.  `name` NULL: the output has no name. */
 DP_FN_ABOVE(int, dp_builder_output, (dp_builder * b, const char *name, dp_ref value),
             (b, name, value))
 /* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
- * y".  read.c says what a statement may be.  Fails as the functions above, and with DP_EVALUE for
- * text that is no statement, which the message names by its line; then part of the text was
- * added. */
+ * y".  libdispatch/program/read.c describes all statements.  Fails as the functions above do, and
+ * with DP_EVALUE for text that is no statement; the message gives the number of its line.  After a
+ * failure, the statements before that line have been added. */
 DP_FN_ABOVE(int, dp_builder_text, (dp_builder * b, const char *text), (b, text))
-/* Finish the program; *out owned.  After a success the only function that may be called for `b` is
- * dp_builder_free(). */
+/* Make the program from everything that was added: *out, owned.  After a success, no function but
+ * dp_builder_free() may be called for `b`. */
 DP_FN_ABOVE(int, dp_builder_finish, (dp_builder * b, dp_program **out), (b, out))
-/* Count references, from any thread.  Release every program before its registry is freed. */
+/* Take a reference to `p`.  Any thread.  Release every program before its registry is freed. */
 DP_FN_ABOVE(dp_program *, dp_program_ref, (dp_program * p), (p))
-/* takes `p`; NULL is allowed; returns NULL; any thread */
+/* Release a reference to `p`, which may be NULL.  Returns NULL.  Any thread. */
 DP_FN_ABOVE(dp_program *, dp_program_unref, (dp_program * p), (p))
-/* Run `p` on one snapshot of the registry, with dp_checkpoint() between steps.  A value is released
- * after its last use.  Each step sees the shapes that its tensors have when the step begins; but in
- * a kernel, or between dp_ctx_begin() and dp_ctx_end(), all steps see the shapes of that beginning.
- * Lists and strings among the outputs are valid until dp_ctx_reset(); in a kernel, until it
- * returns. */
+/* Run `p` on one snapshot of the registry, and call dp_checkpoint() between steps.  A value is
+ * released after the last step that reads it.  If another thread resizes a tensor meanwhile, each
+ * step sees the shape that the tensor has when the step begins.  But if a kernel runs the program,
+ * all steps see the shapes from the begin of the kernel's call; and if the program runs between
+ * dp_ctx_begin() and dp_ctx_end(), the shapes from dp_ctx_begin().  Lists and strings among the
+ * outputs are valid until dp_ctx_reset() or, in a kernel, until the kernel returns. */
 DP_FN_ABOVE(int, dp_program_run, (dp_ctx * ctx, const dp_program *p, dp_run *run), (ctx, p, run))
 /* Fill in *out; set out->size first. */
 DP_FN_ABOVE(void, dp_program_info_get, (const dp_program *p, dp_program_info *out), (p, out))
-/* Write the content hash: 128 bits that are equal for programs which do the same to their inputs.
- * Names of values and of outputs, keyword arguments in another order, and defaults that are written
- * do not change it.  A tensor among the constants counts by dtype, device, sizes and strides, not
- * by its elements, which others may change.  The hash is no defence against somebody who looks for
- * two programs with one hash. */
+/* Write a hash of 128 bits to `out`, for use as a cache key.  Programs with the same steps have the
+ * same hash, even if values and outputs have other names, if keyword arguments are in another
+ * order, or if an argument is given that has its default value.  Of a tensor among the constants
+ * only the dtype, device, sizes and strides count, because its elements may change.  The hash is
+ * not secure: an attacker may find two programs with the same hash. */
 DP_FN_ABOVE(void, dp_program_hash, (const dp_program *p, uint64_t out[2]), (p, out))
+/* Return the name of input i; "": it has none. */
 DP_FN_ABOVE(const char *, dp_program_input_name, (const dp_program *p, uint32_t i), (p, i))
-/* "any": the input has no type */
+/* Return the type of input i, as it was given to the builder; "any": no type was given. */
 DP_FN_ABOVE(const char *, dp_program_input_type, (const dp_program *p, uint32_t i), (p, i))
-/* -1: no such input */
+/* Return the index of the input called `name`; -1: there is none. */
 DP_FN_ABOVE(int64_t, dp_program_input_find, (const dp_program *p, const char *name), (p, name))
-/* Return true if a step may write to input i or to a view of it: after a run the input holds what
- * the program wrote. */
+/* May a step write to input i or to a view of it?  Then the tensor that the caller gives may have
+ * other elements after a run. */
 DP_FN_ABOVE(bool, dp_program_input_written, (const dp_program *p, uint32_t i), (p, i))
-/* "" if it has no name */
+/* Return the name of output i; "": it has none. */
 DP_FN_ABOVE(const char *, dp_program_output_name, (const dp_program *p, uint32_t i), (p, i))
-/* Fill in *out for output i; set out->size first.  An output that would share memory with a
- * constant is a copy, and has DP_ALIAS_NONE. */
+/* Describe in *out which memory output i shares; set out->size first.  An output that would share
+ * memory with a constant is a copy, and has DP_ALIAS_NONE. */
 DP_FN_ABOVE(void, dp_program_output_alias, (const dp_program *p, uint32_t i, dp_alias *out),
             (p, i, out))
+/* Return the value or constant that output i is. */
 DP_FN_ABOVE(dp_ref, dp_program_output, (const dp_program *p, uint32_t i), (p, i))
-/* Fill in *out for step i; set out->size first. */
+/* Describe step i in *out; set out->size first. */
 DP_FN_ABOVE(void, dp_program_step, (const dp_program *p, uint32_t i, dp_step_info *out),
             (p, i, out))
-/* NULL: `r` is not a constant. */
+/* Return constant `r`; NULL: `r` is not a constant. */
 DP_FN_ABOVE(const dp_value *, dp_program_constant, (const dp_program *p, dp_ref r), (p, r))
 /* If argument `arg` of step `step` is a constant dtype, device, layout or memory format, return its
  * name, which is a static string or lies in `buf`; else NULL. */

@@ -1,5 +1,5 @@
-/* dispatchd/program.h -- programs: sequences of steps that a builder checks once and that run many
- * times.
+/* dispatchd/program.h -- types for programs.  A program is a sequence of steps, most of which call
+ * an operator.  A builder checks the steps once; then the program can run many times.
  *
  *     dp_builder *b; dp_program *p; dp_ref x, y;
  *     dp_builder_new(ctx, &b);
@@ -12,13 +12,14 @@
  *     dp_builder_free(b);
  *     dp_program_run(ctx, p, &run);
  *
- * A plugin includes this header after plugin.h, and may build and run programs in its kernels, too.
+ * The functions are declared at the end of api.h.  Embedders and kernels of plugins may build and
+ * run programs; a plugin includes this header after plugin.h.
  *
  * A program is immutable and reference-counted.  It stores the names and schemas of its operators,
- * never kernels: each run looks its operators up in one snapshot of the registry (an immutable
- * copy, see dispatch.h), and fails with the name of an operator that is no longer defined or that
- * has another schema now.  A function that returns int returns 0 or a DP_E* code, and describes the
- * failure in dp_ctx_error(). */
+ * but no kernels: each run looks its operators up in one snapshot of the registry (an immutable
+ * copy, see dispatch.h).  A run fails if an operator is no longer defined or has another schema
+ * now.  A function that returns int returns 0 or a DP_E* code, and describes the failure in
+ * dp_ctx_error(). */
 #ifndef DISPATCHD_PROGRAM_H
 #define DISPATCHD_PROGRAM_H
 
@@ -30,15 +31,15 @@
 extern "C" {
 #endif
 
-/* Limits of programs: X(NAME, name, value), as in DP_LIMIT_MAP(). */
+/* Limits of one program: X(NAME, name, value), as in DP_LIMIT_MAP(). */
 #define DP_PROGRAM_LIMIT_MAP(X)                                                                    \
     X(PROGRAM_LOWERED_STEPS, program_lowered_steps, 100000) /* steps, LIST and ITEM included */    \
     X(PROGRAM_VALUES, program_values, 1 << 20)              /* values, nested programs included */ \
-    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20)        /* of all steps; also constants */     \
+    X(PROGRAM_ARGUMENTS, program_arguments, 1 << 20)        /* of all steps; constants, too */     \
     X(PROGRAM_DEPTH, program_depth, 64)                     /* nesting of programs */              \
     X(PROGRAM_EXPANDED, program_expanded, 1000000)          /* dp_program_info.expanded */         \
     X(PROGRAM_MODES, program_modes, 255)                    /* different modes of steps */         \
-    X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* of a program, storages too */
+    X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* storages included */
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };
 #undef DP_LIMIT_ENUM_
@@ -74,19 +75,22 @@ enum {                        /* dp_step_mode.sets */
        DP_STEP_MODE_CAST = 2  /* mode.no_cast_cache, mode.cast_backends, mode.cast_dtype */
 };
 
-/* The part of the dispatcher state (dp_mode) that a program sets for a step; the rest is as the run
- * finds it.  Steps in a row with the same mode run under one guard. */
+/* The part of the dispatcher state (dp_mode) that a program sets while a step runs, such as
+ * no_grad.  All other parts are those of the caller of dp_program_run(). */
 struct dp_step_mode {
     uint32_t size;
-    uint32_t sets; /* DP_STEP_MODE_*: the members of `mode` that count */
+    uint32_t sets; /* DP_STEP_MODE_*: the members of `mode` that the step sets */
     dp_mode mode;
 };
 
+/* A keyword argument of a step. */
 struct dp_ref_kwarg {
     const char *name;
     dp_ref value;
 };
 
+/* A step, as it is given to dp_builder_add().  DP_STEP_* says which members a kind of step
+ * reads. */
 struct dp_step {
     uint32_t size;
     uint32_t kind;
@@ -109,35 +113,38 @@ struct dp_step {
      * the only one. */
     const uint32_t *origins;
     size_t n_origins;
-    /* The mode in which the step runs, and the program that it may run; NULL: that of the run. */
+    /* Mode in which the step runs, and the program of a SUB step; NULL: the mode of the run. */
     const dp_step_mode *mode;
 };
 
+/* Arguments and results of dp_program_run(). */
 struct dp_run {
     uint32_t size;
     const dp_value *inputs; /* [number of inputs] in the program's order; borrowed */
-    /* [number of outputs] filled in, owned by the caller.  An output that would share memory with a
+    /* [number of outputs] out: owned by the caller.  An output that would share memory with a
      * constant is a copy. */
     dp_value *outputs;
-    /* [number of outputs] filled in; NULL: not wanted.  True: output i is an argument that was
-     * written by the step that returned it. */
+    /* [number of outputs] out: output i is an argument that was written by the step that returned
+     * it.  `written` may be NULL. */
     bool *written;
-    /* Bit i: output i is not wanted.  It is set to None, and a step does not run if only unwanted
-     * outputs need it and it writes to no argument.  Outputs from the 64th on are always wanted. */
+    /* Bit i: output i is not wanted, and is set to None.  Steps that only unwanted outputs need,
+     * and that write to no argument, do not run.  Outputs with an index over 62 are always
+     * wanted. */
     uint64_t unwanted;
-    /* `origin` of the step that runs now, which other threads read atomically; -1: no step runs.
-     * After a failure: `origin` of the step that failed. */
+    /* out: `origin` of the step that runs now; other threads may read it atomically; -1: no step
+     * runs.  After a failure: `origin` of the step that failed. */
     int64_t step;
-    /* After a failure: the tensors that the failed step was writing.  Only compare these pointers
-     * with others: some of the tensors may be released already. */
+    /* out, after a failure: the tensors that the failed step was writing.  Only compare these
+     * pointers with others: some of the tensors may have been freed already. */
     const dp_tensor *const *unspecified; /* [n_unspecified] */
     size_t n_unspecified;
 };
 
+/* Numbers about a program (dp_program_info_get()). */
 struct dp_program_info {
     uint32_t size;
     uint32_t n_inputs, n_outputs, n_steps, n_constants;
-    uint32_t depth;        /* 1: the program runs no other program */
+    uint32_t depth;        /* nesting of programs; 1: no step runs a program */
     uint64_t expanded;     /* steps of one run; a nested program's steps count each time it runs */
     size_t bytes;          /* memory of the program itself */
     size_t constant_bytes; /* memory of its constants, their storages included */
@@ -150,6 +157,7 @@ enum {                  /* dp_alias.kind */
        DP_ALIAS_UNKNOWN /* it may share memory with several values, or with any value */
 };
 
+/* The memory that an output shares with other values (dp_program_output_alias()). */
 struct dp_alias {
     uint32_t size;
     uint32_t kind; /* DP_ALIAS_* */
@@ -157,7 +165,8 @@ struct dp_alias {
     bool same; /* the output is that input or output itself; else it may be a view */
 };
 
-struct dp_step_info { /* pointers are borrowed from the program */
+/* A step of a finished program (dp_program_step()).  All pointers are borrowed from the program. */
+struct dp_step_info {
     uint32_t size;
     uint32_t origin;
     const char *kind; /* "CALL", "GET" ... */
@@ -165,25 +174,25 @@ struct dp_step_info { /* pointers are borrowed from the program */
     const char *name;
     bool decided; /* false: the overload is chosen at each run, from the values */
     uint32_t n_args, n_rets, n_frees;
-    const dp_ref *args, *frees;
+    const dp_ref *args, *frees; /* arguments, and values that are released after the step */
     /* [n_args] name of each argument; an item is NULL for a positional argument, and `kwargs` is
      * NULL if all are positional */
     const char *const *kwargs;
-    dp_ref first;              /* value of its first return */
+    dp_ref first;              /* the step's first return */
     int64_t index;             /* of an ITEM step */
     const dp_program *program; /* of a SUB step */
     const dp_ref *when;        /* condition under which the step runs; NULL: the step has none */
     uint32_t flags;            /* DP_STEP_FLAG_* */
     uint32_t n_origins;        /* at least 1 */
     const uint32_t *origins;   /* the first one is `origin` */
-    const dp_step_mode *mode;  /* NULL: that of the run */
+    const dp_step_mode *mode;  /* NULL: the mode of the run */
 };
 
-/* -- for embedders; all other functions are at the end of api.h -- */
+/* -- functions for embedders only -- */
 
 #ifndef DISPATCHD_PLUGIN_H
-/* The program as text for people, and as a Graphviz graph.  Allocated in arena `a`; NULL: no
- * memory. */
+/* Print a program for people: as lines of text, or as a Graphviz graph (dot).  The string is
+ * allocated in arena `a`; NULL: no memory. */
 DP_API const char *dp_program_text(const dp_program *p, dp_arena *a);
 DP_API const char *dp_program_dot(const dp_program *p, dp_arena *a);
 #endif
