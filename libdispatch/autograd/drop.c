@@ -1,12 +1,13 @@
-/* drop.c -- a thread that frees large graphs, so that the thread that releases the last tensor of
- * one, which may be the daemon's event loop, does not wait for it. */
+/* drop.c -- a thread that frees the nodes of large graphs.  A thread that releases the last tensor
+ * of a graph may be the daemon's event loop, and must not spend its time on freeing thousands of
+ * nodes. */
 #include "history.h"
 #include <pthread.h>
 #include <signal.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static dpi_node *queue; /* linked by next_dead */
+static dpi_node *queue; /* nodes to free, linked by next_dead */
 static bool started, busy;
 
 static void *work(void *unused)
@@ -28,7 +29,8 @@ static void *work(void *unused)
     return unused;
 }
 
-/* Start the thread, without signals: those are the embedder's.  Under the lock. */
+/* Start the thread, with all signals blocked: the embedder's threads handle them.  The caller holds
+ * `lock`. */
 static bool start(void)
 {
     sigset_t all, before;

@@ -1,5 +1,5 @@
-/* engine.h -- declarations that engine.c shares with the files that compute with gradients:
- * gradient.c and leaf.c.  `create`: backward records what it computes (DP_BACKWARD_CREATE). */
+/* engine.h -- functions of gradient.c and leaf.c that engine.c calls.  Their parameter `create`
+ * says that backward records its own calls (DP_BACKWARD_CREATE). */
 #ifndef DPI_ENGINE_H
 #define DPI_ENGINE_H
 
@@ -9,20 +9,21 @@
 
 /* -- gradient.c -- */
 
-/* Make the gradient of o->tensors[i]: the given one, checked, else ones: *out, owned.  DP_ERUNTIME:
- * its shape or kind of dtype is not the tensor's, or the tensor has not exactly one element. */
+/* Get the gradient of o->tensors[i]: *out, owned.  This is o->gradients[i] if the caller gave it,
+ * else 1.  DP_ERUNTIME: the given gradient has another shape than the tensor, or only one of both
+ * is complex; or no gradient was given and the tensor does not have one real element. */
 int dpi_gradient_of_root(dp_ctx *ctx, const dp_backward_options *o, size_t i, dp_tensor **out);
-/* Replace *grad by a gradient with the shape and dtype of the return or leaf that `e` leads to: sum
- * the broadcast dimensions, take the real part for a real tensor, cast. */
+/* Give *grad the shape and dtype of the return or leaf that `e` leads to: sum the dimensions that
+ * were broadcast, take the real part if the tensor is real, convert the dtype. */
 int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad);
-/* Add `grad`, which is taken, to *sum. */
+/* Add `grad` to *sum.  The caller's reference to `grad` is taken. */
 int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad);
 
 /* -- leaf.c -- */
 
-/* Replace *grad by a clone unless `leaf` can have *grad itself as its gradient. */
+/* Replace *grad by a clone, unless *grad itself can become the gradient of `leaf` (leaf.c). */
 int dpi_leaf_own(dp_ctx *ctx, const dp_tensor *leaf, dp_tensor **grad);
-/* Add *grad, which is taken and becomes NULL, to the gradient of `leaf`. */
+/* Add *grad to the gradient of `leaf`.  The reference is taken, and *grad becomes NULL. */
 int dpi_leaf_add(dp_ctx *ctx, bool create, dp_tensor *leaf, dp_tensor **grad);
 
 #pragma GCC visibility pop

@@ -1,13 +1,14 @@
-/* formula.c -- compile the text of formulas: a program, and where each of its inputs comes from. */
+/* formula.c -- compile the text of a formula: make its program, and find the source of each of the
+ * program's inputs by the input's name (formula.h). */
 #include "formula.h"
 #include "dispatch/call/ctx.h"
 #include "program/program_i.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-/* -- fields of tensors that a formula can ask for without saving the tensor -- */
+/* -- properties of tensors that a formula can read without saving the tensor -- */
 
-/* dpi_source.field: an index in dpi_gets, whose GET steps read the same fields, or one of these. */
+/* dpi_source.field is one of these or an index in dpi_gets, the properties that GET steps read. */
 enum { FIELD_DEFINED = DPI_GETS_MAX, FIELD_LEN };
 
 int dpi_field_find(const char *name)
@@ -81,7 +82,8 @@ static int argument_find(const dp_schema *s, const char *name, size_t n)
     return -1;
 }
 
-/* "result", "result1", or the return's name in the schema; -1: no return. */
+/* Find the return that `name` [n] means: its name in the schema, "result" or "result1"; -1:
+ * none. */
 static int return_find(const dp_schema *s, const char *name, size_t n)
 {
     for (uint32_t i = 0; i < s->n_rets; i++)
@@ -94,10 +96,11 @@ static int return_find(const dp_schema *s, const char *name, size_t n)
     return n <= 7 && i >= 0 && i < (int)s->n_rets ? i : -1;
 }
 
-/* "grad", "grad1": which return's gradient; -1: no such name. */
+/* Find the return whose gradient `name` means: "grad" or "grads" is that of return 0, "grad1" that
+ * of return 1; -1: none. */
 static int grad_find(const dp_schema *s, const char *name)
 {
-    if (strcmp(name, "grads") == 0) /* of a return that is a list */
+    if (strcmp(name, "grads") == 0) /* the return is a list */
         return s->n_rets > 0 ? 0 : -1;
     if (strncmp(name, "grad", 4) != 0)
         return -1;
@@ -168,7 +171,8 @@ static bool read_switch(dpi_formula *f, const char *word, size_t n)
     return false;
 }
 
-/* The line "flags differentiable=101 clone=self" that every formula begins with. */
+/* Read the first line of a formula, such as "flags differentiable=101 clone=self", and move *text
+ * behind that line. */
 static int read_flags(const compiler *c, dpi_formula *f, const char **text)
 {
     const char *end = strchr(*text, '\n'), *at = *text + strlen("flags");
@@ -203,7 +207,8 @@ static bool is_of(const dpi_source *from, int whole, int field)
     return (int)from->kind == whole || (int)from->kind == field;
 }
 
-/* Number the values that the formula saves, those of arguments first. */
+/* Give each value that the formula saves a slot, first those of arguments, then those of
+ * returns. */
 static int list_saves(const compiler *c, dpi_formula *f)
 {
     f->saves = dp_calloc(f->n_inputs + 1, sizeof(*f->saves));
@@ -291,7 +296,7 @@ static int compile(const compiler *c, dpi_formula **out)
     return rc;
 }
 
-/* -- the cache: a kernel's record has what was compiled of it -- */
+/* -- the cache: dpi_kernel.compiled of the plugin's registration -- */
 
 static void formula_end(void *compiled)
 {

@@ -1,4 +1,7 @@
-/* formula.h -- formulas: programs that compute the gradients of an operator's arguments. */
+/* formula.h -- formulas.  A formula is a program (program.h) that computes the gradients of an
+ * operator's arguments from the gradients of its returns, as derivatives.yaml does in PyTorch.
+ * Each input of the program has a source: a gradient, an argument or return of the operator's call,
+ * or a property of these.  Each output is the gradient of one argument. */
 #ifndef DPI_FORMULA_H
 #define DPI_FORMULA_H
 
@@ -7,23 +10,23 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The source of one input of a formula. */
+/* The source of one input of a formula.  "Saved" means that the graph's node saves the value. */
 typedef struct dpi_source {
     enum {
         DPI_FROM_GRAD,      /* gradient of return `index` */
         DPI_FROM_ARG,       /* argument `index` itself, saved */
         DPI_FROM_RET,       /* return `index` itself, saved */
-        DPI_FROM_NEED,      /* is the gradient of argument `index` wanted? */
-        DPI_FROM_CREATE,    /* does backward record, too? */
-        DPI_FROM_ARG_FIELD, /* `field` of argument `index` */
-        DPI_FROM_RET_FIELD  /* `field` of return `index` */
+        DPI_FROM_NEED,      /* a bool: backward wants the gradient of argument `index` */
+        DPI_FROM_CREATE,    /* a bool: backward records its own calls (create_graph) */
+        DPI_FROM_ARG_FIELD, /* property `field` of argument `index`, saved */
+        DPI_FROM_RET_FIELD  /* property `field` of return `index`, saved */
     } kind;
     uint16_t index;
-    uint16_t field;
-    uint16_t slot; /* ARG, RET, their FIELDs: index in dpi_node.slots and dpi_formula.saves */
-    bool optional; /* GRAD: an undefined gradient is None; without: a tensor of zeros */
-    bool list;     /* GRAD: the return is a list, and so is its gradient */
-    uint64_t need; /* bit i: output i depends on it; bit 63: an output from the 63rd on does */
+    uint16_t field; /* a property of a tensor, such as its sizes: dpi_field_find() */
+    uint16_t slot;  /* saved values: index in dpi_node.slots and dpi_formula.saves */
+    bool optional;  /* GRAD: true: an undefined gradient is None; false: it is a tensor of zeros */
+    bool list;      /* GRAD: the return is a list, and so is its gradient */
+    uint64_t need;  /* bit i: output i depends on the input; bit 63: an output from 63 on does */
 } dpi_source;
 
 typedef struct dpi_formula {
@@ -31,31 +34,33 @@ typedef struct dpi_formula {
     dp_program *program;
     uint32_t n_inputs, n_outputs, n_slots;
     dpi_source *inputs;    /* [n_inputs] */
-    uint16_t *output_args; /* [n_outputs] index of the argument whose gradient the output is */
-    /* [n_slots] index in `inputs` of each saved value: first the `n_arg_saves` that are read before
-     * the operator runs, then those that are read from its returns */
+    uint16_t *output_args; /* [n_outputs] argument whose gradient each output is */
+    /* [n_slots] index in `inputs` of each saved value: first `n_arg_saves` values of arguments,
+     * which are saved before the operator runs, then the values of returns */
     uint16_t *saves;
     uint32_t n_arg_saves;
-    uint64_t missing;        /* bit i: the gradient of argument i is not implemented */
-    uint64_t differentiable; /* bit r: return r gets history */
+    uint64_t missing;        /* bit i: the formula cannot compute the gradient of argument i */
+    uint64_t differentiable; /* bit r: return r gets history, so it can require a gradient */
     uint64_t clone;          /* bit i: argument i is cloned before the operator overwrites it */
-    bool reshapes;           /* what the operator writes gets another geometry, its elements stay */
-    bool detaches;           /* what the operator writes is a leaf without a gradient afterwards */
-    bool unrecorded;         /* no call is recorded, whatever it writes */
+    bool reshapes;           /* the operator changes its argument's sizes or strides only (t_) */
+    bool detaches;           /* the operator removes its argument's history (detach_) */
+    bool unrecorded;         /* calls of the operator are never recorded */
     bool through;            /* the calls that the operator's kernel makes are recorded instead */
 } dpi_formula;
 
-/* Get the compiled formula of entry `e`: *out, valid until the call ends; NULL: there is none.
- * DP_EPLUGIN: the text is wrong, which the message says with the formula's file and line. */
+/* Get the formula of the operator in registry entry `e`: *out, valid until the operator's call
+ * ends; NULL: the operator has no formula.  The formula's text is compiled at the first use.
+ * DP_EPLUGIN: the text is wrong; the message names its file and line. */
 int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
 dpi_formula *dpi_formula_ref(dpi_formula *f);
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 
-/* Return the dpi_source.field called `name`; -1: there is none.  Fields are those of GET steps that
- * take one argument, "defined", and "len", also of what is not a list. */
+/* Return the number of the property called `name` (dpi_source.field); -1: there is none.
+ * Properties are those that a program's GET step reads without further arguments, such as "sizes";
+ * and "defined" (the argument is a tensor, not None) and "len" (of a list of tensors, else 0). */
 int dpi_field_find(const char *name);
-/* Read field `field` (dpi_source) of v, a tensor or a list of tensors: a value that is owned by the
- * caller (dp_value_free()).  DP_ERESOURCE. */
+/* Read property `field` of `*v`, a tensor or a list of tensors: *out, which the caller frees with
+ * dp_value_free().  DP_ERESOURCE: no memory. */
 int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out);
 
 #pragma GCC visibility pop

@@ -1,9 +1,9 @@
-/* gradient.c -- make the gradients that backward starts from, fit a gradient to what it belongs
- * to, and sum the gradients that reach one tensor (torch/csrc/autograd/engine.cpp:
+/* gradient.c -- make the gradients that backward starts from, give a gradient the shape and dtype
+ * of its tensor, and sum the gradients of one tensor (torch/csrc/autograd/engine.cpp:
  * validate_outputs, input_buffer.cpp). */
 #include "engine.h"
 
-/* Replace *grad by a gradient of these sizes and this dtype. */
+/* Give *grad these sizes and this dtype (dpi_gradient_fit()). */
 static int fit(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_tensor **grad)
 {
     const dpi_geometry *have = dpi_geometry_of(*grad);
@@ -40,14 +40,14 @@ int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad)
 int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad)
 {
     dp_value args[3] = {dp_tensor_value(*sum), dp_tensor_value(grad), dp_int(1)};
-    /* in place only where nothing else refers to the sum */
+    /* The sum may be written in place only if nothing else refers to it. */
     bool in_place = !create && dpi_tensor_is_only(*sum) && (*sum)->root == NULL;
     dp_tensor *made = NULL;
     int rc = dpi_call_one(ctx, in_place ? "aten::add_.Tensor" : "aten::add.Tensor", args, 3, &made);
 
     dp_tensor_unref(grad);
     if (rc == 0 && in_place) {
-        dp_tensor_unref(made); /* *sum itself, or NULL inside a kernel */
+        dp_tensor_unref(made); /* `made` is *sum again; NULL if a kernel runs backward */
     } else if (rc == 0) {
         dp_tensor_unref(*sum);
         *sum = made;

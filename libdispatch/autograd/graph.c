@@ -1,15 +1,18 @@
-/* graph.c -- list the nodes, edges and leaves of the history of some tensors, for readers. */
+/* graph.c -- list the graph that autograd recorded for some tensors: nodes, edges and leaves
+ * (grad.h); and print it for Graphviz. */
 #include "history.h"
 #include <inttypes.h>
 
 enum { FIRST_NODES = 64 };
 
-/* A dp_grad_graph, with the nodes and leaves that it refers to. */
+/* A dp_grad_graph, and what is needed to build it and to keep its nodes alive. */
 typedef struct listing {
-    dp_grad_graph graph; /* first: what the caller gets */
-    dpi_edge *at;        /* [graph.n_nodes] node or leaf of each entry, with a reference */
-    uint32_t cap_nodes, cap_edges, max;
-    /* [mask + 1] hash table of entries by address of node or leaf; 0: free, else entry + 1 */
+    dp_grad_graph graph; /* must be first: the caller gets its address */
+    dpi_edge *at;        /* [graph.n_nodes] the node or leaf of graph.nodes[i], with a reference */
+    uint32_t cap_nodes, cap_edges;
+    uint32_t max; /* largest number of nodes that the caller allows */
+    /* [mask + 1] hash table from the address of a node or leaf to 1 + its index in graph.nodes; 0:
+     * the slot is free */
     uint32_t *index;
     uint32_t mask;
 } listing;
@@ -53,7 +56,7 @@ static int grow(dp_ctx *ctx, listing *l)
     return 0;
 }
 
-/* Return the node whose slots hold what was saved for `n`. */
+/* Return the node whose slots hold the saved values: for a node of kind SLICES, its inner node. */
 static const dpi_node *saver_of(const dpi_node *n)
 {
     return n->inner != NULL ? n->inner : n;
@@ -64,8 +67,8 @@ static bool is_released(const dpi_node *n)
     return __atomic_load_n(&saver_of(n)->released, __ATOMIC_RELAXED);
 }
 
-/* Return the bytes of what is saved now.  The slots are not read: a backward on another thread may
- * be releasing them. */
+/* Return the bytes of the tensors that `n` saves now.  The slots are not read, because a backward
+ * on another thread may be releasing them. */
 static uint64_t saved_bytes(const dpi_node *n)
 {
     return is_released(n) ? 0 : saver_of(n)->saved_bytes;
@@ -84,7 +87,8 @@ static dp_grad_node describe(dpi_edge e)
                           .released = is_released(n)};
 }
 
-/* Find the entry of the node or leaf that `e` leads to, or add one: *out. */
+/* Find the entry of the node or leaf that `e` leads to in graph.nodes, or add it: *out, its
+ * index. */
 static int entry_of(dp_ctx *ctx, listing *l, dpi_edge e, uint32_t *out)
 {
     if (l->graph.n_nodes == l->cap_nodes && grow(ctx, l) < 0)
@@ -119,7 +123,8 @@ static int add_edge(dp_ctx *ctx, listing *l, uint32_t from, uint32_t input, dpi_
         l->graph.edges = edges;
         l->cap_edges = cap;
     }
-    /* an operator may have very many arguments: cat() of one tensor, a million times */
+    /* Edges have a limit of their own: one node may have a million, as cat() of a million
+     * tensors. */
     if (l->graph.n_edges / 16 == l->max)
         return dp_error_set(&ctx->error, DP_ERESOURCE,
                             "the graph has more than %u edges, 16 for each node of the limit "
@@ -129,7 +134,7 @@ static int add_edge(dp_ctx *ctx, listing *l, uint32_t from, uint32_t input, dpi_
     return 0;
 }
 
-/* Add the roots, and then everything that can be reached from what was added. */
+/* Add the nodes of `tensors`, and then every node and leaf that edges of an added node lead to. */
 static int list_all(dp_ctx *ctx, listing *l, dp_tensor *const *tensors, size_t n)
 {
     int rc = 0;
@@ -197,7 +202,7 @@ dp_grad_graph *dp_grad_graph_free(dp_grad_graph *g)
 
 /* -- Graphviz -- */
 
-/* Add `s` inside a quoted string. */
+/* Add `s` to a quoted string of the dot language. */
 static void add_escaped(dpi_text *t, const char *s)
 {
     for (; *s != '\0'; s++) {

@@ -1,4 +1,9 @@
-/* history.c -- the history word of tensors, nodes and edges. */
+/* history.c -- nodes, edges, and the history word of tensors (history.h).
+ *
+ * A history word is 0, a pointer to a node with the index of the return in its low bits, or a
+ * pointer to a dpi_meta with bit META.  Bit LOCK is set while a thread reads or changes the word.
+ *
+ * Over 500 lines: every function that knows the format of the word is here. */
 #include "history.h"
 #include "base/account.h"
 #include "tensor/room.h"
@@ -102,9 +107,9 @@ void dpi_node_release(dpi_node *n)
         dpi_node_release(n->inner);
 }
 
-/* List of this thread's nodes without references.  node_free() may drop the last reference to
- * further nodes; the dpi_node_unref() that runs frees these too, so long chains need no
- * recursion. */
+/* List of nodes without references that this thread is to free.  node_free() may release the last
+ * reference to another node: dpi_node_unref() then only adds that node to the list, for the loop in
+ * free_dead_nodes().  Without the list, a long chain of nodes would need a deep recursion. */
 static _Thread_local dpi_node *dead;
 static _Thread_local bool freeing;
 
@@ -128,8 +133,8 @@ static void node_free(dpi_node *n)
     dpi_tally_add(DPI_TALLY_NODES, -1);
 }
 
-/* Free the nodes on the list.  After `most` nodes the thread of drop.c gets the others, if it can
- * be started. */
+/* Free the first `most` nodes of the list, and give the others to the thread of drop.c.  If that
+ * thread cannot be started, free all. */
 static void free_dead_nodes(uint64_t most)
 {
     dpi_node *n;
@@ -188,7 +193,7 @@ uint32_t dpi_edge_topo(dpi_edge e)
 
 /* -- the history word -- */
 
-/* Lock t's word and return it without the lock's bit. */
+/* Lock t's history word, and return the word without bit LOCK. */
 static uintptr_t word_lock(dp_tensor *t)
 {
     for (;;) {
@@ -212,7 +217,7 @@ static dpi_meta *meta_of(uintptr_t w)
     return w & META ? POINTER(w) : NULL;
 }
 
-/* Release the node or dpi_meta of a tensor that has ended. */
+/* Release the node or dpi_meta of a tensor that is being freed.  `w`: its history word. */
 static void word_end(uintptr_t w)
 {
     dpi_meta *m = meta_of(w);
@@ -235,7 +240,7 @@ __attribute__((constructor)) static void listen(void)
 
 static dp_tensor *mutable(const dp_tensor *t)
 {
-    return (dp_tensor *)(uintptr_t)t; /* only its history word changes */
+    return (dp_tensor *)(uintptr_t)t; /* callers change t's history word only */
 }
 
 dpi_meta *dpi_meta_make(dp_tensor *t)
@@ -275,7 +280,8 @@ const dpi_meta *dpi_meta_find(const dp_tensor *t)
     return meta_of(atomic_load_explicit(&t->history, memory_order_acquire));
 }
 
-/* Has t no history, and does only the caller hold t?  Then no other thread can look at its word. */
+/* Has t no history, and has only the caller a reference to t?  Then no other thread can read its
+ * history word. */
 static bool is_new(dp_tensor *t)
 {
     return __atomic_load_n(&t->refs, __ATOMIC_RELAXED) == 1 && t->root == NULL &&
@@ -299,7 +305,8 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
         if (m != NULL) {
             previous = m->node;
             m->nr = nr;
-            __atomic_store_n(&m->requires_grad, false, __ATOMIC_RELAXED); /* no longer a leaf */
+            /* t is a leaf no longer. */
+            __atomic_store_n(&m->requires_grad, false, __ATOMIC_RELAXED);
             __atomic_store_n(&m->node, n, __ATOMIC_RELAXED);
         } else {
             previous = POINTER(w);
@@ -336,7 +343,7 @@ dpi_edge dpi_edge_recorded(const dp_tensor *t)
     if (w == 0)
         return e;
     const dpi_meta *m = meta_of(w);
-    /* A leaf needs no lock: it is the edge itself, and its dpi_meta stays as long as it does. */
+    /* A leaf needs no lock: the edge leads to t itself, and t's dpi_meta is valid as long as t. */
     if (m != NULL && __atomic_load_n(&m->node, __ATOMIC_RELAXED) == NULL) {
         if (__atomic_load_n(&m->requires_grad, __ATOMIC_RELAXED))
             e = (dpi_edge){dp_tensor_ref(mutable(t)), 0, true};
@@ -373,7 +380,7 @@ bool dpi_is_grad_leaf(const dp_tensor *t)
     return leaf;
 }
 
-/* -- functions for embedders -- */
+/* -- functions of grad.h and api.h -- */
 
 /* Is t a view whose base was written since t's history was recorded? */
 static bool is_outdated(const dp_tensor *t)

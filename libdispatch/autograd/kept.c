@@ -1,8 +1,9 @@
-/* kept.c -- the gradient of a tensor that is no leaf, but keeps its gradient (retain.c).
+/* kept.c -- struct dpi_kept: the gradient of a tensor that is no leaf, but keeps its gradient
+ * (retain.c).
  *
- * The gradient lies in a dpi_kept, to which the tensor and the node that computed it refer.  A
- * tensor that is written in place becomes a return of another node, which its dpi_kept follows: it
- * is then listed at both nodes, and is meant at the one that `at` names. */
+ * Both the tensor and its node refer to the dpi_kept.  When a recorded call writes the tensor in
+ * place, the tensor becomes a return of that call's node, and its dpi_kept is added to this node's
+ * list, too.  It stays in the list of the earlier node; `at` says which node is valid. */
 #include "history.h"
 
 /* -- one gradient -- */
@@ -79,7 +80,7 @@ void dpi_kept_end(dpi_kept *k)
     dpi_kept_unref(k);
 }
 
-/* -- the lists of nodes -- */
+/* -- the list of each node -- */
 
 int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr)
 {

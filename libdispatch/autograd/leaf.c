@@ -1,12 +1,12 @@
-/* leaf.c -- give a leaf the gradient that backward computed for it
+/* leaf.c -- store or add the gradient that backward computed for a leaf
  * (torch/csrc/autograd/functions/accumulate_grad.h).
  *
- * A leaf takes over a gradient that nothing else refers to and that has the leaf's strides; of any
- * other it gets a clone that has them.  The gradient of a leaf with gaps, or whose elements share
- * memory, lies by rows. */
+ * A leaf's gradient has the leaf's strides.  But if the leaf's elements have gaps between them or
+ * share memory, its gradient is contiguous.  A leaf takes over the tensor that backward computed if
+ * nothing else refers to it and its strides are right; otherwise the leaf gets a clone. */
 #include "engine.h"
 
-/* Make a tensor with the leaf's sizes and strides and the elements of `grad`: *out, owned. */
+/* Make a tensor with the leaf's sizes and strides, and copy `grad` to it: *out, owned. */
 static int clone_laid_out(dp_ctx *ctx, const dp_tensor *leaf, dp_tensor *grad, dp_tensor **out)
 {
     const dpi_geometry *g = dpi_geometry_of(leaf);

@@ -1,14 +1,14 @@
 /* retain.c -- tensors that are no leaves, but keep their gradients (Tensor.retain_grad,
  * torch/csrc/autograd/variable.cpp).
  *
- * A backward collects the gradients of the nodes that it runs, and adds them to the tensors' when
- * all has succeeded.  A base that was written through a view keeps the gradient of what it was
- * before, as in PyTorch 1.13. */
+ * While a backward runs, it collects the gradients of such tensors.  Only when it has succeeded, it
+ * adds them to the tensors' gradients, so a failure changes none.  If a base was written through a
+ * view, it keeps the gradient of its value before the write, as in PyTorch 1.13. */
 #include "history.h"
 
 typedef struct dpi_retained_grad {
-    dpi_kept *kept;  /* with a reference */
-    dp_tensor *grad; /* owned; what to add, and then the sum */
+    dpi_kept *kept;  /* the tensor's gradient before; with a reference */
+    dp_tensor *grad; /* owned; gradient to add; after dpi_retained_sum() the sum */
 } dpi_retained_grad;
 
 int dp_tensor_retain_grad(dp_ctx *ctx, dp_tensor *t)
@@ -27,7 +27,7 @@ int dp_tensor_retain_grad(dp_ctx *ctx, dp_tensor *t)
     if (new != NULL && dpi_meta_keep(t, new))
         rc = dpi_kept_follow(ctx, new, e.to, e.nr);
     else if (new != NULL)
-        dpi_kept_end(new); /* it keeps its gradient already */
+        dpi_kept_end(new); /* t has a dpi_kept already */
     dpi_edge_unref(e);
     return rc;
 }

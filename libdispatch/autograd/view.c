@@ -1,8 +1,9 @@
 /* view.c -- history of views and of tensors written in place
  * (torch/csrc/autograd/variable.cpp: rebase_history, grad_fn).
  *
- * A base that is written through a view gets a node that knows the view's geometry (CopySlices).  A
- * view whose base was written gets a new node when its edge is asked for. */
+ * If a base is written through a view, the base gets a node that knows the view's geometry
+ * (CopySlices).  All views of the base then have outdated nodes.  Each view gets a new node when
+ * dpi_edge_of() is called for it. */
 #include "history.h"
 #include "tensor/room.h"
 
@@ -24,9 +25,8 @@ dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t)
     return c;
 }
 
-/* Make a node of kind STRIDED or SLICES with the geometries of a base and its view, which are
- * owned; NULL: there was no memory for one.  The node's return is the view, and the base if it is
- * one of kind SLICES. */
+/* Make a node of kind STRIDED (its return is the view) or SLICES (its return is the base).  `base`
+ * and `view`, the geometries of both, are taken; if either is NULL, fail: there was no memory. */
 static int window_node(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                        dpi_geometry_copy *base, dpi_geometry_copy *view, dpi_node **out)
 {
@@ -82,8 +82,8 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
     return dpi_history_set(ctx, t->root, slices, 0);
 }
 
-/* Fail with the reason why a view with t's `creation` cannot be used once it, or its base, was
- * written; `what` says which. */
+/* Fail because t is a view that cannot be used after it, or its base, was written in place.  The
+ * reason is how the view was made (t->creation); `what` says what was written. */
 static int fail_creation(dp_ctx *ctx, const char *op, const dp_tensor *t, const char *what)
 {
     static const char *const reasons[DP_CREATED_END] = {
@@ -104,7 +104,7 @@ static int fail_creation(dp_ctx *ctx, const char *op, const dp_tensor *t, const 
     return dp_error_set(&ctx->error, DP_ERUNTIME, "%s: a view %s", op, text);
 }
 
-/* Make history for view t, whose base was written: *out, owned; NULL: the base needs no
+/* Make a new node for view t, whose base was written: *out, owned; NULL: the base requires no
  * gradient. */
 static int view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
 {
@@ -160,7 +160,7 @@ int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
     if (rc < 0 || n == NULL)
         return rc;
     rc = dpi_kept_follow(ctx, dpi_kept_of(t), n, 0);
-    if (rc == 0) /* only its history changes */
+    if (rc == 0) /* the cast drops const: only t's history changes */
         rc = dpi_history_set(ctx, (dp_tensor *)(uintptr_t)t, dpi_node_ref(n), 0);
     if (rc == 0)
         *out = (dpi_edge){n, 0, false};
