@@ -1,8 +1,10 @@
-/* grad.c -- grad.*: backward, the gradients of tensors, and what is recorded. */
+/* grad.c -- methods grad.*: run backward, get and set the gradients of tensors, and show the graph
+ * that autograd recorded. */
 #include "methods.h"
 #include <dispatchd/grad.h>
 
-/* Read an array of tensors, whose items may be null if `gaps`: *out [*n], until the method ends. */
+/* Read a JSON array of tensors: *out [*n], valid until the method ends.  `gaps`: items may be
+ * null. */
 static int read_tensors(request *rq, const cJSON *list, const char *name, bool gaps,
                         dp_tensor ***out, size_t *n, dp_error *err)
 {
@@ -27,7 +29,7 @@ static int read_tensors(request *rq, const cJSON *list, const char *name, bool g
     return 0;
 }
 
-/* Write the gradients, which the run takes, as the answer's member "grads". */
+/* Write the gradients as member "grads" of the answer.  Their references are taken. */
 static int write_grads(request *rq, dp_tensor **grads, size_t n, jw *w, dp_error *err)
 {
     int rc = 0;

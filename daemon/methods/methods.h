@@ -232,8 +232,8 @@ typedef struct run {
 /* Allocate `rq->run` for the method of `rq`.  If `rq->run` exists, a worker continues what the main
  * thread began, and this function does nothing. */
 int run_begin(request *rq, dp_error *err);
-/* The parts of the dispatcher's mode that a request sets for itself: the members of op.call and
- * program.run that have the same names. */
+/* The parts of the dispatcher's mode (dp_mode) that a request sets for itself, from its members
+ * "grad_enabled" and "inference".  A part is set only if its has_ member is true. */
 typedef struct asked_mode {
     bool has_grad_enabled, grad_enabled, has_inference, inference;
 } asked_mode;

@@ -160,7 +160,7 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
             note_written(rq->run, &r->inputs[i]);
     if (!deadline_call(rq))
         return DP_EANSWERED;
-    /* otherwise memory that the steps replace would not be freed before the program ends */
+    /* Else the memory that steps replace would be freed only when the program ends. */
     dp_shapes_unpin();
     dp_ctx_set_step(rq->ctx, &r->step);
     int code = dp_program_run(rq->ctx, p, r);
@@ -314,7 +314,7 @@ static void inputs_to_json(jw *w, const dp_program *p, uint32_t n)
     jw_array_end(w);
 }
 
-/* Write what the outputs share memory with; outputs that share none are left out. */
+/* Write which outputs share memory, and with which input or output. */
 static void aliases_to_json(jw *w, const dp_program *p, uint32_t n)
 {
     static const char *const kinds[] = {

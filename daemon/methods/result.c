@@ -314,8 +314,8 @@ static void base_to_json(request *rq, jw *w, const dp_tensor *t)
         member_int(w, "base", handle);
 }
 
-/* Write what `t` remembers for gradients.  The gradient of `t` gets a descriptor, but no new
- * handle: grad.get makes one. */
+/* Write the members of autograd: is_leaf, grad_fn, grad and others.  The gradient is described, but
+ * only grad.get gives it a handle. */
 static void history_to_json(request *rq, jw *w, const dp_tensor *t)
 {
     const char *grad_fn = dp_tensor_grad_fn(t);

@@ -1,4 +1,5 @@
-/* siphash.c -- SipHash-2-4 with 128 bits of output (Aumasson and Bernstein), fed piece by piece. */
+/* siphash.c -- the hash function SipHash-2-4 with 128 bits of output (Aumasson and Bernstein), for
+ * data that is added in pieces. */
 #include "base.h"
 #include <endian.h>
 
@@ -21,7 +22,7 @@ static inline void one_round(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-/* The state is copied so that it stays in registers. */
+/* The local copy `v` lets the compiler keep the state in registers. */
 static inline void add_word(dpi_siphash *h, uint64_t word)
 {
     uint64_t v[4] = {h->v[0], h->v[1], h->v[2], h->v[3] ^ word};

@@ -1,5 +1,6 @@
-/* autograd.c -- plugin autograd: the layer that records what operators compute, for gradients
- * (torch/csrc/autograd).  The formulas are made from proto/ops/derivatives.yaml.
+/* autograd.c -- plugin autograd: kernels of the Autograd keys, which record calls of operators for
+ * backward, and operators on the history of a tensor (torch/csrc/autograd).  The formulas that
+ * compute gradients are generated from proto/ops/derivatives.yaml.
  *
  * Operators: _backward, detach, _fw_primal, gradients, is_leaf, _make_dual, output_nr,
  * requires_grad_, retain_grad, retains_grad, set_data, tensor, _unpack_dual. */
@@ -15,7 +16,7 @@ DP_FALLBACK_GRAD(AutogradFunctionality, record)
 DP_FALLBACK_GRAD(AutogradOther, record)
 DP_FALLBACK_GRAD(AutogradNestedTensor, record)
 
-/* -- operators on what a tensor remembers -- */
+/* -- operators on the history of a tensor -- */
 
 static int requires_grad_(dp_ctx *ctx, dp_tensor *self, bool requires_grad)
 {
@@ -23,13 +24,14 @@ static int requires_grad_(dp_ctx *ctx, dp_tensor *self, bool requires_grad)
 }
 
 /* aten::detach_(Tensor(a!) self) -> Tensor(a!)
- * Not skipped where no gradient is recorded: it forgets what was recorded before. */
+ * This kernel must run even if no call is recorded at present (no_grad), since it removes history
+ * that was recorded before. */
 static int detach_(dp_call *call)
 {
     int rc = dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
                                  call->args, call->n_args, call->rets, call->n_rets);
 
-    if (rc == 0) /* otherwise it is a view */
+    if (rc == 0) /* the kernel below has refused views */
         dp_tensor_detach(call->args[0].u.t);
     return rc;
 }
@@ -116,7 +118,8 @@ DP_LIBRARY_FRAGMENT(
 DP_LIBRARY_META(grad, CompositeImplicitAutograd, DP_IMPL("gradients", gradients))
 
 /* aten::set_data(Tensor(a!) self, Tensor new_data) -> ()
- * The history and the version stay.  Unlike PyTorch's, a tensor cannot get another dtype. */
+ * `self` keeps its history and its version counter.  Unlike in PyTorch, `self` cannot get another
+ * dtype. */
 static int set_data(dp_ctx *ctx, dp_tensor *self, dp_tensor *data)
 {
     dp_keyset math = dp_keyset_named(DP_KEYSET_MATH);
@@ -148,7 +151,7 @@ static int set_data(dp_ctx *ctx, dp_tensor *self, dp_tensor *data)
     return rc < 0 ? dp_refuse(ctx, rc, NULL) : 0;
 }
 
-/* aten::_fw_primal, _make_dual, _unpack_dual: the operators of forward mode */
+/* aten::_fw_primal, _make_dual, _unpack_dual: operators of forward-mode differentiation */
 static int forward_mode(dp_call *call)
 {
     return dp_refuse(call->ctx, DP_ENOTIMPL,
@@ -160,8 +163,8 @@ DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL("_fw_primal", forward_m
                 DP_IMPL("_make_dual", forward_mode))
 
 /* aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool
- * requires_grad=False) -> Tensor, and the overloads for int, bool and complex: torch.tensor() of a
- * number, whose dtype is that of the number's kind unless it is given. */
+ * requires_grad=False) -> Tensor, and the overloads for int, bool and complex: torch.tensor() of
+ * one number.  If `dtype` is None, the dtype depends on the number's type (`kinds`). */
 static int tensor(dp_call *call)
 {
     static const dp_dtype kinds[DP_TAG_END] = {[DP_TAG_INT] = DP_INT64,

@@ -1,11 +1,12 @@
-/* linalg.c -- operators that only formulas of linear algebra call.
+/* linalg.c -- operators for use in the gradient formulas of linear algebra only.
  *
  * Operators: lies_by_rows. */
 #include <dispatchd/plugin.h>
 
 /* grad::lies_by_rows(int[] sizes, int[] strides) -> bool
- * Does a tensor lie by rows, without gaps?  The factors that linalg_det and linalg_solve return of
- * a real matrix that does are those of its transpose, as in PyTorch. */
+ * Is a tensor with these sizes and strides contiguous?  As in PyTorch, linalg_det and linalg_solve
+ * return the LU factors of the transposed matrix if their argument is real and contiguous; their
+ * formulas must know. */
 static int lies_by_rows(dp_ctx *ctx, const int64_t *sizes, size_t n_sizes, const int64_t *strides,
                         size_t n_strides, bool *out)
 {

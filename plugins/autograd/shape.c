@@ -1,7 +1,7 @@
-/* shape.c -- operators that only formulas call: gradients of views, of cat, of padding and of
- * repeat (torch/csrc/autograd/FunctionsManual.cpp).
+/* shape.c -- operators for use in gradient formulas only: gradients of views, of cat, of padding
+ * and of repeat (torch/csrc/autograd/FunctionsManual.cpp).
  *
- * They call operators that record history, so the gradients can be differentiated.
+ * These operators call operators that autograd records, so the gradients can be differentiated.
  *
  * Operators: as_strided_back, block_diag_back, cat_back, constant_pad_nd_back, permute_back,
  * repeat_back, split_back, split_with_sizes_back, unbind_back. */
@@ -33,14 +33,15 @@ static int reshape(dp_ctx *ctx, dp_tensor *t, const int64_t *sizes, size_t n, dp
     return CALL(ctx, "aten::reshape", out, dp_tensor_value(t), dp_ints(sizes, n));
 }
 
-/* Zeros with the dtype and device of `like`. */
+/* Make zeros with the dtype and device of `like`. */
 static int zeros(dp_ctx *ctx, dp_tensor *like, const int64_t *sizes, size_t n, dp_tensor **out)
 {
     return CALL(ctx, "aten::new_zeros", out, dp_tensor_value(like), dp_ints(sizes, n), {0}, {0},
                 {0}, {0});
 }
 
-/* Make `*dim`, which may be negative, a dimension of `ndim`.  DP_EINDEX: there is none such. */
+/* If `*dim` is negative, add `ndim`, as PyTorch does.  DP_EINDEX: the tensor has no such
+ * dimension. */
 static int wrap(dp_ctx *ctx, int64_t *dim, size_t ndim)
 {
     int64_t wrapped = *dim < 0 ? *dim + (int64_t)ndim : *dim;
@@ -52,7 +53,7 @@ static int wrap(dp_ctx *ctx, int64_t *dim, size_t ndim)
     return 0;
 }
 
-/* Fail unless a list of `n` numbers has from `least` to `most` of them. */
+/* Fail unless the list `what` has from `least` to `most` numbers.  `n`: its length. */
 static int check_length(dp_ctx *ctx, const char *what, size_t n, size_t least, size_t most)
 {
     if (n >= least && n <= most)
@@ -60,7 +61,7 @@ static int check_length(dp_ctx *ctx, const char *what, size_t n, size_t least, s
     return dp_fail(ctx, DP_EVALUE, "%s has %zu numbers, want %zu to %zu", what, n, least, most);
 }
 
-/* Return the n tensors as a list; on failure release them. */
+/* Make `list` [n] the call's return if `rc` is 0, else release its tensors.  Returns `rc`. */
 static int give_list(dp_call *call, dp_tensor **list, size_t n, int rc)
 {
     if (rc == 0)
@@ -94,7 +95,7 @@ static int cat_back(dp_call *call)
 
     for (uint32_t i = 0; i < sizes->len && rc == 0; i++) {
         const dp_value *s = &sizes->u.values[i];
-        bool skipped = s->len == 1 && s->u.ints[0] == 0 && g.ndim != 1; /* as cat skips it */
+        bool skipped = s->len == 1 && s->u.ints[0] == 0 && g.ndim != 1; /* cat skips such tensors */
         if (skipped) {
             rc = zeros(ctx, grad, s->u.ints, s->len, &list[i]);
             continue;
@@ -134,7 +135,10 @@ static int block_diag_back(dp_call *call)
     return give_list(call, list, sizes->len, rc);
 }
 
-/* Join pieces of `lengths` along dim with `op`; those that are None become zeros. */
+/* Call `op` (cat or, if `stacked`, stack) for the gradients of all pieces of a tensor, in dimension
+ * `dim`.  The call's arguments 0 and 1 are the gradients and the sizes of the whole tensor.
+ * Undefined gradients become zeros.  lengths[i]: size of piece i in `dim`; not read if
+ * `stacked`. */
 static int join(dp_call *call, const char *op, const int64_t *lengths, int64_t dim, bool stacked)
 {
     dp_ctx *ctx = call->ctx;
@@ -281,14 +285,16 @@ static int repeat_back(dp_ctx *ctx, dp_tensor *grad, const int64_t *repeats, siz
 
 /* -- as_strided -- */
 
+/* The geometry of a base or of its view, as arguments of as_strided. */
 typedef struct strided {
     const int64_t *sizes, *strides;
     size_t ndim;
     int64_t offset;
 } strided;
 
-/* Check sizes, strides and offset.  Set *n to the elements of a storage that holds them, and *all
- * to those of the tensor.  DP_EVALUE: negative numbers, or more than int64 holds. */
+/* Check the sizes, strides and offset of s.  *n: number of elements that the storage must have;
+ * *all: number of elements of the tensor.  DP_EVALUE: a number is negative or too large for
+ * int64. */
 static int check_strided(dp_ctx *ctx, const strided *s, size_t n_strides, int64_t *n, int64_t *all)
 {
     int64_t last = s->offset;
@@ -315,7 +321,7 @@ static int check_strided(dp_ctx *ctx, const strided *s, size_t n_strides, int64_
     return rc;
 }
 
-/* Where each element of s lies in a storage of n elements: int64 [all]. */
+/* Compute the index of each element of s in a storage of `n` elements: *out, int64 [all]. */
 static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, int64_t all,
                    dp_tensor **out)
 {
@@ -334,7 +340,7 @@ static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, in
     return rc;
 }
 
-/* zeros(n) with `values` added at `where`. */
+/* Make zeros [n], and add `values` at the indices `where`: *out. */
 static int scattered(dp_ctx *ctx, dp_tensor *values, dp_tensor *where, int64_t n, dp_tensor **out)
 {
     dp_tensor *empty = NULL;
@@ -347,13 +353,14 @@ static int scattered(dp_ctx *ctx, dp_tensor *values, dp_tensor *where, int64_t n
     return rc;
 }
 
-/* Elements of the base that share memory share the gradient: *storage /= how many there are. */
+/* Divide each element of *storage by the number of base elements that lie in it (at least 1), so
+ * that base elements that share memory share its gradient.  `where`: index of each base element. */
 static int share(dp_ctx *ctx, dp_tensor *where, int64_t n, dp_tensor **storage)
 {
     dp_tensor *ones = NULL, *counts = NULL, *least = NULL, *made = NULL;
     DP_VIEW(w, where);
     DP_VIEW(s, *storage);
-    /* counts are real: complex numbers have no clamp_min */
+    /* The counts get a real dtype, because clamp_min does not take complex numbers. */
     dp_dtype dtype = s.dtype == DP_COMPLEX64    ? DP_FLOAT32
                      : s.dtype == DP_COMPLEX128 ? DP_FLOAT64
                                                 : s.dtype;
