@@ -1,5 +1,6 @@
-"""derivatives.py -- reads derivatives.yaml: a formula for the gradient of each differentiable argument
-of an overload, lowered to the text of a program."""
+"""derivatives.py -- reads derivatives.yaml, which has formulas for the gradients of an operator's
+arguments, and translates ("lowers") the formulas of each overload to the text of one program
+(libdispatch/program/read.c)."""
 
 import re
 
@@ -11,7 +12,7 @@ from tables import Listed, check, check_once, entries, is_a, load
 
 WORDS = ("zero", "non_differentiable", "not_implemented")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-WHOLE = ("linear",)  # composite, but PyTorch has a derivative of it too
+WHOLE = ("linear",)  # composite operators for which PyTorch has a derivative, too
 LISTS = ("not_differentiable", "not_implemented", "through")
 
 
@@ -20,7 +21,7 @@ def is_tensors(type_):
 
 
 class Function:
-    """An expression with parameters that formulas call by name: "define: name(a, b)", "as: expr"."""
+    """A function that formulas call by name: an entry with the fields "define: name(a, b)" and "as: expr"."""
 
     def __init__(self, entry):
         match = re.fullmatch(r"(\w+)\(([\w, ]*)\)", str(entry["define"]))
@@ -42,8 +43,8 @@ class Function:
 
 
 def read_helper(entry, operators):
-    """Add a helper, "helper: grad::name(...) -> ...": an operator that only formulas call.  Formulas
-    that call one that is `missing: true` are not implemented."""
+    """Add a helper, an operator for use in formulas only: the field "helper: grad::name(...) -> ...".  With
+    `missing: true` it has no kernel yet, and formulas that call it count as not implemented."""
     match = re.fullmatch(r"(\w+)::(.*)", str(entry["helper"]))
     check(match and set(entry) <= {"helper", "missing", "does"}, entry.where,
           "helper: namespace::schema and, if wanted, the fields `missing` and `does` are wanted")
@@ -54,7 +55,7 @@ def read_helper(entry, operators):
 
 
 class Formula:
-    """The record of one overload: flags and the text of its program."""
+    """The formula of one overload: flags and the text of its program."""
 
     def __init__(self, op, where, flags, lines):
         self.op, self.where, self.flags, self.lines = op, where, flags, lines
@@ -65,7 +66,7 @@ class Formula:
 
 
 class Derivative:
-    """One entry with a name: the formulas of an overload."""
+    """An entry with the field `name`: the formulas of one overload."""
 
     def __init__(self, entry, ops, groups, operators):
         func = entry["name"]
@@ -90,8 +91,8 @@ class Derivative:
         return given
 
     def zero_of(self, name):
-        """Return a zero gradient of argument `name`.  An operator that has an in-place form returns a
-        tensor like the one that this form writes."""
+        """Return a zero gradient of argument `name`.  If the in-place overload writes this argument, the
+        gradient of the return has the argument's shape, so zeros_like of it needs no saved tensor."""
         low, in_place = self.lowering, self.forms.get("in_place")
         if in_place and not reshapes(self.forms) and in_place.outs()[0].name == name:
             return low.call_op("zeros_like", [low.plain(low.gradient_of(self.differentiable.index(True)))], {})
@@ -120,7 +121,7 @@ class Derivative:
         self.lines = self.program()
 
     def formula(self, text, at, label, targets):
-        """Return a Value for each target; None: its argument is not differentiable."""
+        """Return a Value for each of `targets` (arguments); None: the argument is not differentiable."""
         low = self.lowering
         low.label = label
         if text == "non_differentiable":
@@ -166,7 +167,7 @@ class Derivative:
         return " ".join(words)
 
     def formulas(self, ops):
-        """Return the records of the overload, of its in-place form and of its copying form."""
+        """Return the Formulas of the overload, of its in-place overload and of its view_copy operator."""
         found = with_in_place(self.op, self.forms)
         copy = ops.get(".".join(filter(None, [self.op.base + "_copy", self.op.overload])))
         if copy and "view_copy" in copy.tags and copy.signature[1] == self.op.signature[1]:
@@ -175,18 +176,19 @@ class Derivative:
 
 
 def reshapes(group):
-    """Does the in-place form give a tensor the geometry of the view that the functional form returns?"""
+    """Does the in-place overload only change sizes or strides, as t_ does?  Then the functional overload
+    returns a view."""
     return "functional" in group and any("(" in r and "!" not in r for r in group["functional"].returns)
 
 
 def is_composite(op):
-    """Does the operator call others, which record their own history?  A kernel for the CPU alone has
-    no history."""
+    """Does the operator's kernel call other operators, which autograd records instead?  A kernel for the
+    CPU alone is not recorded in this way."""
     return "CompositeImplicitAutograd" in op.keys and "CPU" not in op.keys
 
 
 def is_out(op):
-    """Is what the operator writes given to it as out=?"""
+    """Is the overload an out= overload: does it write to keyword arguments?"""
     return op.variant == "out" and "*" in op.parts and op.outs()[-1].name in [a.name for a in op.args[op.parts.index("*"):]]
 
 
@@ -199,13 +201,13 @@ def check_overload(op, group, at):
 
 
 def with_in_place(op, group):
-    """Return `op` and the in-place form that its formula is for, too."""
+    """Return `op` and, if it has one, the in-place overload, which has the same formula."""
     other = group.get("in_place")
     return [op] + ([other] if op.variant == "functional" and other and not is_composite(other) else [])
 
 
 def listed(entry, kind, ops, groups):
-    """Return the records of an entry that lists overloads without formulas."""
+    """Return the Formulas of an entry that only lists overloads (LISTS).  `kind`: the name of its field."""
     names, found = entry[kind], []
     check(is_a(names, [str]) and len(entry) == 1, entry.at(kind), f"{kind}: {names!r} is no list of str")
     for name, at in zip(names, names.locations):
@@ -226,8 +228,8 @@ def listed(entry, kind, ops, groups):
 
 
 def without_derivative(ops, groups, entered):
-    """Return the records of out= overloads that may be called whatever requires a gradient: of operators that
-    have no entry, or results of bool.  They record nothing."""
+    """Return the Formulas of out= overloads that may be called even if an argument requires a gradient:
+    those of operators without an entry, and comparisons.  Their calls are not recorded."""
     made = []
     for op in ops.values():
         group = groups[op.signature]
@@ -238,7 +240,7 @@ def without_derivative(ops, groups, entered):
 
 
 def derivatives(path, ops, *more):
-    """Return [Formula], in the order of the files: `path`, then `more`."""
+    """Return all Formulas, in the order of the files: `path`, then `more`."""
     groups, defined, found, by_name, entered = forms(ops), {}, [], {}, set()
     operators = Operators(ops, defined)
     for entry in (e for p in (path, *more) for e in entries(load(p, Listed, "entries"), (p, 1), "")):

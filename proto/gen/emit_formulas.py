@@ -1,5 +1,5 @@
-"""emit_formulas.py -- emits the records of plugin autograd: a formula for each differentiable
-overload, which names its line of derivatives.yaml."""
+"""emit_formulas.py -- writes the C code that registers the formulas in plugin autograd, with the line
+of derivatives.yaml of each formula."""
 
 from emit import line, literal
 
@@ -10,8 +10,8 @@ def record(formula):
 
 
 def formulas(found, path):
-    """Return the text of a C file.  Each entry of the yaml file is a block of its own: the registry
-    then reports the line of the entry."""
+    """Return the text of a C file.  Each entry of the yaml file has a DP_FORMULAS block of its own, so that
+    the registry reports the entry's line."""
     out = [f"/* Made by proto/gen from {path}. */", "#include <dispatchd/plugin.h>"]
     for i, formula in enumerate(found):
         if i == 0 or found[i - 1].where != formula.where:

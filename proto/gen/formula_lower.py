@@ -1,20 +1,21 @@
-"""formula_lower.py -- lowers the tree of a formula (formula_parse.py) to steps (formula_values.py):
-infers kinds, chooses overloads, and makes conditions of "a ? b : c"."""
+"""formula_lower.py -- translates ("lowers") the syntax tree of a formula (formula_parse.py) to the steps of
+a program (formula_values.py): finds the kind of each value, chooses overloads, and turns "a ? b : c"
+into steps with a condition."""
 
 import math
 
 from formula_values import ARGUMENT, FLAG, GRADIENT, METADATA, NUMBERS, RESULT, Input, Steps, Value, constant_kind, kind_of
 from tables import check
 
-# Attributes of a tensor: kind, and type of the input that holds the attribute of an argument.
+# Attributes of a tensor: the kind of the value, and the type of a program input that has the value.
 TENSOR_ATTRIBUTES = {
     "sizes": ("int[]", "int[]"), "strides": ("int[]", "int[]"), "offset": ("int", "int"), "ndim": ("int", "int"),
     "numel": ("int", "int"), "dtype": ("ScalarType", "int"), "device": ("Device", "any"), "layout": ("Layout", "any"),
     "is_complex": ("bool", "bool"), "defined": ("bool", "bool"),
 }
 LIST_ATTRIBUTES = {"len": ("int", "int"), "sizes": ("int[][]", "any"), "dtypes": ("ScalarType[]", "any")}
-# Operations on numbers (libdispatch/program/scalar.c) that are called by name: kind of the result,
-# None: that of arithmetic.
+# Operations on numbers (libdispatch/program/scalar.c) that are called by name: number of arguments, and
+# kind of the result; None: arithmetic_kind() of the arguments.
 SCALAR_CALLS = {"floordiv": (2, None), "mod": (2, None), "max": (2, None), "min": (2, None), "pow": (2, "float"),
                 "log": (1, "float"), "exp": (1, "float"), "sqrt": (1, "float"), "conj": (1, None)}
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -23,12 +24,12 @@ FOLDED = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a,
           "pow": lambda a, b: float(a) ** b, "log": math.log, "exp": math.exp, "sqrt": math.sqrt, "lt": lambda a, b: a < b,
           "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b, "eq": lambda a, b: a == b,
           "ne": lambda a, b: a != b}
-# Kinds that a `scalar eq` compares besides numbers.
+# Kinds of the values that `scalar eq` and `scalar ne` can compare.
 COMPARED = NUMBERS + ("str", "ScalarType", "Layout", "MemoryFormat")
 
 
 def fits(kind, type_, tested=False):
-    """May a value of `kind` be an argument of schema type `type_`?  tested: the formula asks whether
+    """May a value of `kind` be an argument of schema type `type_`?  tested: the formula has tested whether
     the value is none."""
     length = type_.rstrip("?")[-2:-1].isdigit()  # int[2]: one int stands for both
     to = kind_of(type_)
@@ -46,7 +47,7 @@ def fits(kind, type_, tested=False):
 
 
 def joined(a, b):
-    """The kind of a value that is of kind a or b."""
+    """Return the kind of a value that has kind a or kind b."""
     if a == b:
         return a
     if "none" in (a, b):
@@ -70,8 +71,9 @@ def arithmetic_kind(kinds):
 
 
 class Operators:
-    """What a formula may call: the overloads that write no argument, by base name; helpers, by base
-    name with namespace; functions that the file defines.  missing: helpers that have no kernel yet."""
+    """The operators and functions that a formula may call.  overloads: by base name, those that write no
+    argument, and helpers, with their namespace; defined: functions of the file; missing: helpers that
+    have no kernel yet."""
 
     def __init__(self, ops, defined):
         self.defined, self.overloads, self.missing = defined, {}, set()
@@ -81,7 +83,7 @@ class Operators:
 
 
 def bound(op, args, kwargs, tested):
-    """Return [(keyword or None, Value)] for a call of `op`, or None: the arguments do not fit."""
+    """Return [(keyword or None, Value)], the arguments of a call of `op`; None: they do not fit."""
     positional = op.args[:op.parts.index("*")] if "*" in op.parts else op.args
     by_name = {a.name: a for a in op.args}
     if len(args) > len(positional) or any(name not in by_name for name in kwargs):
@@ -100,12 +102,12 @@ def bound(op, args, kwargs, tested):
 
 
 class Lowering:
-    """The formulas of one operator, lowered to one program."""
+    """Lowers the formulas of one operator to one program."""
 
     def __init__(self, op, operators, label, differentiable):
         self.op, self.operators, self.label = op, operators, label
         self.steps, self.inputs, self.where = Steps(), {}, op.where
-        self.joint, self.tested, self.zero = [], set(), None  # of the formula that is being lowered
+        self.joint, self.tested, self.zero = [], set(), None  # state of the formula that is being lowered
         self.arguments = {a.name: a for a in op.args}
         self.returns = [(name, kind_of(r.split(" ")[0])) for name, r in zip(self.return_names(), op.returns)]
         self.differentiable = differentiable
@@ -146,7 +148,7 @@ class Lowering:
 
     def metadata(self, of, name, type_, kind):
         rank = (METADATA, *of.input.rank, name)
-        if name != "defined" and of.input.kind.endswith("?"):  # none for an argument that is not given
+        if name != "defined" and of.input.kind.endswith("?"):  # none if the argument is not given
             type_ = type_ if type_ == "any" else type_ + "?"
             kind = kind + "?" if of.kind.endswith("?") else kind
         return self.input(rank, f"{of.input.name}.{name}", type_, kind)
@@ -174,11 +176,11 @@ class Lowering:
     # -- steps --
 
     def is_tested(self, value):
-        """Did the formula ask whether the value, or the tensor that it is metadata of, is none?"""
+        """Has the formula tested whether the value, or the tensor whose attribute it is, is none?"""
         return value.key in self.tested or value.input is not None and ("input", value.input.name.split(".")[0]) in self.tested
 
     def plain(self, value):
-        """Return `value` where none would be no value."""
+        """Return `value` for use where none is not allowed, without "?" in its kind if it was tested."""
         if value.input and value.input.rank[0] == GRADIENT:
             value.input.plain |= not self.is_tested(value)
         elif not (value.kind.endswith("?") and self.is_tested(value)):
@@ -226,7 +228,7 @@ class Lowering:
         return self.steps.add("list", [(None, v) for v in items], kind + "[]")
 
     def number(self, value):
-        """Return `value` as a number, or None: it is none."""
+        """Return `value` if it is a number, else None."""
         if value.kind.rstrip("?") not in NUMBERS:
             return None
         value = self.plain(value)
@@ -309,7 +311,7 @@ class Lowering:
         return self.steps.add("item" if constant else "get item", [(None, value), (None, index)], kind[:-2])
 
     def choose(self, tree, local, lower):
-        """Lower "a ? b : c"; `lower`: the function for b and c."""
+        """Lower "a ? b : c".  `lower`: the function that lowers b and c."""
         condition = self.lower(tree[1], local)
         if condition.kind.rstrip("?") == "Tensor":
             self.fail("the condition is a Tensor; where(condition, a, b) chooses by element")
@@ -334,7 +336,7 @@ class Lowering:
         return self.steps.add("select", [(None, condition), (None, a), (None, b)], joined(a.kind, b.kind))
 
     def in_select(self, value, beside):
-        """Return `value`, which is chosen where a test found that it is not none."""
+        """Return `value`, an operand of select; without "?" in its kind if it was tested for none."""
         return self.plain(value) if value.kind.endswith("?") and (self.is_tested(value) or beside.kind == "Tensor") else value
 
     def let(self, tree, local, lower):
@@ -342,7 +344,7 @@ class Lowering:
         return lower(body, {**local, name: self.lower(expression, local)})
 
     def both(self, tree, local):
-        """Lower "a and b" or "a or b" of conditions: the steps of b run only if a does not decide."""
+        """Lower "a and b" or "a or b" of conditions.  The steps of b run only if a does not decide."""
         a = self.lower(tree[2], local)
         if a.kind.rstrip("?") == "Tensor":
             return self.infix(tree[1], a, self.lower(tree[3], local))
@@ -367,7 +369,7 @@ class Lowering:
         return self.call_op(name, args, kwargs)
 
     def lower(self, tree, local):
-        """Return the Value of a node; `local`: {name: Value}."""
+        """Return the Value of a node of the tree.  `local`: {name: Value} of the local names."""
         what = tree[0]
         down = lambda node: self.lower(node, local)
         if what == "constant":
@@ -404,7 +406,7 @@ class Lowering:
         return self.both(tree, local) if tree[1] in ("and", "or") else self.infix(tree[1], down(tree[2]), down(tree[3]))
 
     def several(self, tree, local):
-        """Lower the result of a formula for several arguments: a call with several returns, or a
+        """Lower a formula that computes the gradients of several arguments: a call with several returns, or a
         list."""
         if tree[0] in ("choose", "let"):
             return (self.choose if tree[0] == "choose" else self.let)(tree, local, self.several)
@@ -415,7 +417,8 @@ class Lowering:
         return value
 
     def formula(self, tree, where, targets, zero):
-        """Lower one formula to the Value of its targets, or to one with items."""
+        """Lower one formula.  Return the gradient of the argument in `targets`; of several arguments, a Value
+        with `items`."""
         self.where, self.joint, self.zero = where, targets if len(targets) > 1 else [], zero
-        self.tested = {("input", targets[0])} if len(targets) == 1 else set()  # only a given argument gets a gradient
+        self.tested = {("input", targets[0])} if len(targets) == 1 else set()  # none has no gradient
         return (self.several if self.joint else self.lower)(tree, {})

@@ -1,4 +1,4 @@
-"""formula_parse.py -- parses a formula of derivatives.yaml to a tree of tuples.
+"""formula_parse.py -- parses a formula of derivatives.yaml into a syntax tree of tuples.
 
     formula = { ident "=" expr ";" } expr
     expr    = or [ "?" expr ":" expr ]
@@ -10,7 +10,7 @@
             | [ident "::"] ident "(" args ")" | "(" expr ")" | "[" [expr { "," expr }] "]"
     args    = [ arg { "," arg } ] ;  arg = [ ident "=" ] expr
 
-given(x) is x, of which the formula knows that it is not none.
+given(x) returns x; the author of the formula promises that x is not none.
 
 Nodes: ("constant", value), ("name", name), ("call", function, args, kwargs), ("method", object, name,
 args, kwargs), ("attribute", object, name), ("item", object, index), ("list", items), ("minus", x),
@@ -32,7 +32,7 @@ INFIX = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
 class Parser:
     def __init__(self, text, where, label):
         self.text, self.where, self.label = text, where, label
-        self.tokens, self.at, self.local = [], 0, []  # local: names of locals
+        self.tokens, self.at, self.local = [], 0, []  # local: names of local values
         position, end = 0, len(text.rstrip())
         while position < end:
             match = TOKEN.match(text, position)
@@ -68,7 +68,7 @@ class Parser:
         return self.tokens[self.at - 1][1]
 
     def formula(self):
-        """Return the tree of a formula; its locals are where they are needed (sunk())."""
+        """Return the tree of a formula.  Each local value is computed where it is needed (sunk())."""
         local = []
         while self.is_ident() and self.peek(1) == "=":
             name = self.ident()
@@ -170,7 +170,7 @@ class Parser:
         return found
 
     def arguments(self):
-        """Return (args, kwargs) up to the parenthesis that closes them."""
+        """Return (args, kwargs) of a call, up to its closing parenthesis."""
         args, kwargs = [], {}
         while not self.take(")"):
             if args or kwargs:
@@ -196,8 +196,8 @@ def names_in(tree):
 
 
 def sunk(name, expression, tree):
-    """Return the tree ("let", name, expression, tree), but with the local inside the side of a choice
-    that is the only part to use it: it is computed only where that side is chosen."""
+    """Return the tree ("let", name, expression, tree).  If only one child of `tree` uses the name, put the
+    "let" into that child: then a side of "a ? b : c" computes its local values only if it is chosen."""
     users = [i for i, child in enumerate(tree) if not isinstance(child, str) and name in names_in(child)]
     if len(users) != 1 or not isinstance(tree[users[0]], tuple):
         return "let", name, expression, tree

@@ -1,8 +1,8 @@
-"""formula_values.py -- values and steps of a formula while it is lowered, and the text of the program
-that they make (libdispatch/program/read.c).
+"""formula_values.py -- values and steps of a formula while it is translated ("lowered") to a program, and
+the text of that program (libdispatch/program/read.c).
 
-A kind is the type of a value, spelled as in a schema, where SymInt is int and lists have no length;
-also "none", and "any" for what only the host knows."""
+A kind is the type of a value, written as in a schema, but with int for SymInt and without the length of
+lists; or "none"; or "any" if the type is known only at run time."""
 
 import math
 import re
@@ -23,16 +23,17 @@ def constant_kind(x):
 
 
 class Input:
-    """An input of a program; `type`: as the program declares it."""
+    """An input of a program.  rank: its position, which begins with its class; type: the type in the
+    program's text."""
 
     def __init__(self, rank, name, type_, kind):
         self.rank, self.name, self.type, self.kind = rank, name, type_, kind
-        # of a gradient: is it used where none is no value, and does a formula ask whether it is none?
+        # For gradients: is it used where none is not allowed, and does a formula test whether it is none?
         self.plain, self.tested = False, False
 
 
 class Value:
-    """A constant, an input or one return of a step.  items: the returns of a call with several."""
+    """A constant, an input or one return of a step.  items: the Values of a call with several returns."""
 
     def __init__(self, kind, constant=NO_CONSTANT, input_=None, step=None, index=0, items=None):
         self.kind, self.constant, self.input, self.step, self.index, self.items = kind, constant, input_, step, index, items
@@ -43,7 +44,7 @@ class Value:
 
     @property
     def key(self):
-        """Equal for values that are surely the same."""
+        """A key that is equal for two Values only if they are surely the same."""
         if self.is_constant:
             return "constant", type(self.constant), str(self.constant)
         return ("input", self.input.name) if self.input else ("step", id(self.step), self.index)
@@ -56,7 +57,7 @@ class Value:
 
 
 def spelled(x):
-    """Spell a constant as the text of a program does."""
+    """Return a constant as it is written in the text of a program."""
     if isinstance(x, bool) or x is None:
         return str(x).lower()
     if isinstance(x, str):
@@ -67,16 +68,16 @@ def spelled(x):
 
 
 class Guard:
-    """A condition under which steps run: `value` is true, which it never is when the guard around it
-    is false."""
+    """A condition under which steps run: `value` is true.  around: the guard that contains this one; if
+    that guard's value is false, `value` is false, too."""
 
     def __init__(self, around, value):
         self.around, self.value = around, value
 
 
 class Step:
-    """One step.  args: (keyword or None, Value); guard: a Guard, or None: the step always runs;
-    missing: it calls a helper that has no kernel yet."""
+    """One step.  what: its kind and name; args: (keyword or None, Value); guard: a Guard, or None: the step
+    always runs; missing: it calls a helper that has no kernel yet."""
 
     def __init__(self, what, args, guard, n_rets=1, missing=False):
         self.missing = missing
@@ -109,8 +110,8 @@ class Steps:
         self.all, self.guard, self.known, self.guards = [], None, {}, {}
 
     def add(self, what, args, kind, missing=False):
-        """Add a step, unless an equal one ran before for sure; return its value.  `kind`: a list of
-        kinds makes the value of a call with several returns."""
+        """Add a step and return its Value.  If an equal step has surely run before, return that step's Value
+        instead.  `kind`: the kind of the return, or a list of kinds if there are several returns."""
         key = what, tuple((keyword, value.key) for keyword, value in args)
         guard = self.guard
         while (guard, key) not in self.known and guard is not None:
@@ -126,7 +127,8 @@ class Steps:
         return made
 
     def under(self, condition, negated):
-        """Enter the guard "condition is true", or false; the caller restores `guard`."""
+        """Enter a guard: the next steps run only if `condition` is true or, if `negated`, false.  The caller
+        restores `self.guard` afterwards."""
         around = self.guard
         if negated:
             condition = self.add("scalar not", [(None, condition)], "bool")

@@ -1,8 +1,7 @@
-"""gen_formulas.py NATIVE_FUNCTIONS_YAML DERIVATIVES_YAML... DIR -- formulas as tables in, C in DIR out.
+"""gen_formulas.py NATIVE_FUNCTIONS_YAML DERIVATIVES_YAML... DIR -- generates DIR/formulas.c, a part of
+plugin autograd that registers the formulas of DERIVATIVES_YAML.
 
-    formulas.c   plugin autograd: records of formulas
-
-A file is only written when its text changes."""
+The file is written only if its text changes."""
 
 import os
 import sys
