@@ -335,6 +335,8 @@ static const dp_item t_defs[] = {
     REC_DEF("count(Tensor self) -> Tensor"),
     REC_DEF("wrong(Tensor self) -> Tensor"),
     REC_DEF("cube(Tensor self) -> Tensor"),
+    REC_DEF("copied(Tensor self) -> Tensor"),
+    REC_DEF("reshaped_(Tensor(a!) self) -> Tensor(a!)"),
 };
 static inline int square_kernel(dp_call *call)
 {
@@ -358,15 +360,21 @@ static inline int cube_kernel(dp_call *call)
     dp_tensor_unref(square);
     return give(call, rc, cube);
 }
+static inline int nothing_kernel(dp_call *call)
+{
+    (void)call;
+    return 0;
+}
 static const dp_item t_kernels[] = {
-    REC_IMPL("square", square_kernel), REC_IMPL("plain", clone_kernel),
-    REC_IMPL("half", half_kernel),     REC_IMPL("unhalf", unhalf_kernel),
-    REC_IMPL("many", many_kernel),     REC_IMPL("pair", pair_kernel),
-    REC_IMPL("total", total_kernel),   REC_IMPL("both", both_kernel),
-    REC_IMPL("through", clone_kernel), REC_IMPL("stops", clone_kernel),
-    REC_IMPL("cancel", cancel_kernel), REC_IMPL("count", count_kernel),
-    REC_IMPL("wrong", clone_kernel),   REC_IMPL("product_only", both_kernel),
-    REC_IMPL("cube", cube_kernel),
+    REC_IMPL("square", square_kernel),     REC_IMPL("plain", clone_kernel),
+    REC_IMPL("half", half_kernel),         REC_IMPL("unhalf", unhalf_kernel),
+    REC_IMPL("many", many_kernel),         REC_IMPL("pair", pair_kernel),
+    REC_IMPL("total", total_kernel),       REC_IMPL("both", both_kernel),
+    REC_IMPL("through", clone_kernel),     REC_IMPL("stops", clone_kernel),
+    REC_IMPL("cancel", cancel_kernel),     REC_IMPL("count", count_kernel),
+    REC_IMPL("wrong", clone_kernel),       REC_IMPL("product_only", both_kernel),
+    REC_IMPL("cube", cube_kernel),         REC_IMPL("copied", clone_kernel),
+    REC_IMPL("reshaped_", nothing_kernel),
 };
 
 /* -- formulas -- */
@@ -411,6 +419,10 @@ static const dp_item t_formulas[] = {
                     "out self c\nout other e\n"),
     FORMULA_FLAGS("product_only", "differentiable=10", PRODUCT),
     FORMULA_FLAGS("cube", "through", ""),
+    /* of exp: the product with what it returned */
+    FORMULA("copied", "in grad Tensor\nin need.self bool\nin result Tensor\n"
+                      "a = aten::mul.Tensor(grad, result)\nout self a\n"),
+    FORMULA_FLAGS("reshaped_", "reshapes", "in grad Tensor\nout self grad\n"),
     FORMULA("through", "in grad Tensor\na = t::count(grad)\nout self a\n"),
     FORMULA("stops", "in grad Tensor\na = t::cancel(grad)\nout self a\n"),
 };
@@ -444,6 +456,7 @@ static inline void graphs_setup(void)
 static inline void graphs_teardown(void)
 {
     ctx = dp_ctx_free(ctx);
+    dpi_node_drop_wait();
     ck_assert_uint_eq(dp_grad_nodes(), 0);
     rec_check(reg);
     reg = dp_registry_free(reg);

@@ -65,6 +65,21 @@ START_TEST(one_node_alone)
 }
 END_TEST
 
+START_TEST(a_saved_return_has_its_history)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::copied", x), *grad, *second;
+
+    ck_assert_int_eq(try_backward(y, NULL, DP_BACKWARD_CREATE | DP_BACKWARD_RETAIN), 0);
+    grad = dp_tensor_grad(x);
+    is_floats(grad, FLOATS(3));
+    ck_assert_int_eq(dp_tensor_set_grad(ctx, x, NULL), 0);
+    backward(grad);
+    has_grad(x, FLOATS(3));
+    second = dp_tensor_grad(x);
+    DROP(x, y, grad, second);
+}
+END_TEST
+
 START_TEST(a_stale_saved_tensor_names_versions)
 {
     dp_tensor *x = leaf(FLOATS(3)), *w = floats(FLOATS(5)), *y = call2("aten::mul.Tensor", x, w);
@@ -106,6 +121,7 @@ UNIT_SUITE(autograd_apply)
     tcase_add_test(tc, undefined_gradients_are_none_or_zeros);
     tcase_add_test(tc, what_nobody_wants_is_not_computed);
     tcase_add_test(tc, one_node_alone);
+    tcase_add_test(tc, a_saved_return_has_its_history);
     tcase_add_test(tc, a_stale_saved_tensor_names_versions);
     tcase_add_test(tc, a_call_of_an_operator_that_is_gone);
     tcase_add_test(tc, zeros_like_a_return);

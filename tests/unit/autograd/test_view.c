@@ -180,6 +180,22 @@ START_TEST(no_allocation_leaks)
 }
 END_TEST
 
+START_TEST(a_reshaped_view_has_history_of_its_own)
+{
+    dp_tensor *x = leaf(FLOATS(1, 2, 3, 4)), *base = call1("aten::clone", x);
+    dp_tensor *view = call1("t::half", base), *same = call1("t::reshaped_", view);
+    dp_tensor *ones = floats(FLOATS(1, 1));
+
+    ck_assert_ptr_eq(same, view);
+    dp_tensor_unref(same);
+    ck_assert_str_eq(dp_tensor_grad_fn(view), "t::reshaped_");
+    ck_assert_str_eq(dp_tensor_grad_fn(base), "aten::clone");
+    ck_assert_int_eq(try_backward(view, ones, 0), 0);
+    has_grad(x, FLOATS(0, 1, 0, 1));
+    DROP(x, base, view, ones);
+}
+END_TEST
+
 UNIT_SUITE(autograd_view)
 {
     tcase_add_checked_fixture(tc, graphs_setup, graphs_teardown);
@@ -192,4 +208,5 @@ UNIT_SUITE(autograd_view)
     tcase_add_test(tc, views_that_are_not_written);
     tcase_add_test(tc, a_copy_of_a_geometry);
     tcase_add_test(tc, no_allocation_leaks);
+    tcase_add_test(tc, a_reshaped_view_has_history_of_its_own);
 }
