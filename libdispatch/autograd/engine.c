@@ -430,26 +430,39 @@ static int add_roots(engine *g)
 
 /* -- leaves -- */
 
-/* Add the gradients to the leaves.  The memory is allocated before the first leaf is changed, so
- * that a lack of memory changes no leaf. */
-static int commit(engine *g)
+/* List the leaves that gradients have reached: *out [*n], with the gradients. */
+static int list_leaves(engine *g, dpi_leaf_grad **out, uint32_t *n)
 {
-    int rc = 0;
-
-    for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++) {
+    *out = dp_calloc((size_t)g->n_tasks + 1, sizeof(**out));
+    *n = 0;
+    if (*out == NULL)
+        return no_memory(g);
+    for (uint32_t i = 0; i < g->n_tasks; i++) {
         dp_tensor **grad = &g->grads[g->tasks[i].first];
         if (g->tasks[i].at.leaf && *grad != NULL) {
-            if (dpi_meta_make(g->tasks[i].at.to) == NULL)
-                rc = no_memory(g);
-            if (rc == 0)
-                rc = dpi_leaf_own(g->ctx, g->tasks[i].at.to, grad);
+            (*out)[(*n)++] = (dpi_leaf_grad){.leaf = g->tasks[i].at.to, .grad = *grad};
+            *grad = NULL;
         }
     }
-    for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++) {
-        dp_tensor **grad = &g->grads[g->tasks[i].first];
-        if (g->tasks[i].at.leaf && *grad != NULL)
-            rc = dpi_leaf_add(g->ctx, g->create, g->tasks[i].at.to, grad);
-    }
+    return 0;
+}
+
+/* Give leaves, and computed tensors that keep theirs, their gradients: all of them or none. */
+static int commit(engine *g)
+{
+    dpi_leaf_grad *leaves = NULL;
+    uint32_t n = 0;
+    int rc = g->add ? list_leaves(g, &leaves, &n) : 0;
+
+    if (rc == 0)
+        rc = dpi_retained_sum(g->ctx, &g->retained);
+    if (rc == 0)
+        rc = dpi_leaves_sum(g->ctx, g->create, leaves, n);
+    if (rc == 0)
+        rc = dpi_leaves_store(g->ctx, leaves, n);
+    if (rc == 0)
+        dpi_retained_store(&g->retained);
+    dpi_leaves_free(leaves, n);
     return rc;
 }
 
@@ -501,11 +514,7 @@ static int run(engine *g)
     if (rc == 0)
         rc = run_all(g);
     if (rc == 0)
-        rc = dpi_retained_sum(g->ctx, &g->retained);
-    if (rc == 0 && g->add)
         rc = commit(g);
-    if (rc == 0)
-        dpi_retained_store(&g->retained);
     if (rc == 0 && !g->add)
         give_inputs(g);
     return rc;

@@ -21,10 +21,18 @@ int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad)
 
 /* -- leaf.c -- */
 
-/* Replace *grad by a clone, unless *grad itself can become the gradient of `leaf` (leaf.c). */
-int dpi_leaf_own(dp_ctx *ctx, const dp_tensor *leaf, dp_tensor **grad);
-/* Add *grad to the gradient of `leaf`.  The reference is taken, and *grad becomes NULL. */
-int dpi_leaf_add(dp_ctx *ctx, bool create, dp_tensor *leaf, dp_tensor **grad);
+/* A leaf and the gradient that one backward computed for it. */
+typedef struct dpi_leaf_grad {
+    dp_tensor *leaf; /* borrowed */
+    dp_tensor *grad; /* owned; what to add, and then the sum; NULL: another item has it */
+    /* owned; the leaf's gradient, to which the sum is written; NULL: the sum takes its place */
+    dp_tensor *have;
+} dpi_leaf_grad;
+/* Compute what the gradients of the leaves in l [n] will be.  Changes none of them. */
+int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n);
+/* Make the sums the gradients of the leaves.  Fails only if a device does. */
+int dpi_leaves_store(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n);
+void dpi_leaves_free(dpi_leaf_grad *l, uint32_t n);
 
 #pragma GCC visibility pop
 

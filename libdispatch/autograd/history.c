@@ -434,18 +434,20 @@ dp_tensor *dp_tensor_grad(const dp_tensor *t)
     return grad;
 }
 
-int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
+int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad)
 {
-    if (grad != NULL &&
-        (grad->dtype != t->dtype || dpi_storage_of(grad)->device != dpi_storage_of(t)->device ||
-         !dpi_same_sizes(dpi_geometry_of(grad), dpi_geometry_of(t))))
-        return dp_error_set(&ctx->error, DP_ERUNTIME,
-                            "assigned grad has another shape, dtype or device than its tensor: %s "
-                            "of %d dimensions for %s of %d",
-                            dp_dtype_name(grad->dtype), dpi_geometry_of(grad)->ndim,
-                            dp_dtype_name(t->dtype), dpi_geometry_of(t)->ndim);
-    if (dpi_meta_make(t) == NULL)
-        return dpi_no_memory(&ctx->error, "a gradient");
+    if (grad->dtype == t->dtype && dpi_storage_of(grad)->device == dpi_storage_of(t)->device &&
+        dpi_same_sizes(dpi_geometry_of(grad), dpi_geometry_of(t)))
+        return 0;
+    return dp_error_set(&ctx->error, DP_ERUNTIME,
+                        "assigned grad has another shape, dtype or device than its tensor: %s of "
+                        "%d dimensions for %s of %d",
+                        dp_dtype_name(grad->dtype), dpi_geometry_of(grad)->ndim,
+                        dp_dtype_name(t->dtype), dpi_geometry_of(t)->ndim);
+}
+
+void dpi_grad_put(dp_tensor *t, dp_tensor *grad)
+{
     uintptr_t w = word_lock(t);
     dpi_kept *kept = meta_of(w)->kept;
     dp_tensor *previous = meta_of(w)->grad;
@@ -456,7 +458,17 @@ int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
         dpi_kept_set(kept, grad);
     else
         dp_tensor_unref(previous);
-    return 0;
+}
+
+int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
+{
+    int rc = grad != NULL ? dpi_grad_check(ctx, t, grad) : 0;
+
+    if (rc == 0 && dpi_meta_make(t) == NULL)
+        rc = dpi_no_memory(&ctx->error, "a gradient");
+    if (rc == 0)
+        dpi_grad_put(t, grad);
+    return rc;
 }
 
 void dp_tensor_detach(dp_tensor *t)

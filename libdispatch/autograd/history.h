@@ -166,6 +166,11 @@ void dpi_history_clear(dp_tensor *t);
 /* Get t's dpi_meta; make it if t has none.  Valid as long as t.  NULL: no memory. */
 dpi_meta *dpi_meta_make(dp_tensor *t);
 const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
+/* Check that `grad` has the shape, dtype and device of t.  DP_ERUNTIME: it has not. */
+int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad);
+/* Replace the gradient of t, which has a dpi_meta, by `grad`, with a reference of its own; NULL:
+ * none.  Cannot fail. */
+void dpi_grad_put(dp_tensor *t, dp_tensor *grad);
 
 /* Store the gradient of t, which has a dpi_meta, in k from now on.  The caller's reference to k is
  * taken.  False: t has a dpi_kept already, and k is not taken. */
