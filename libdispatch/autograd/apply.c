@@ -198,6 +198,17 @@ static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *
 
 /* -- formulas -- */
 
+static int fail_released(dp_ctx *ctx, const dpi_node *n)
+{
+    return dp_error_set(&ctx->error, DP_ERUNTIME,
+                        "Trying to backward through the graph a second time (or directly access "
+                        "saved tensors after they have already been freed), at %s. Saved "
+                        "intermediate values of the graph are freed when you call backward. "
+                        "Specify retain_graph=True if you need to backward through the graph a "
+                        "second time.",
+                        n->op != NULL ? n->op->name : "a view");
+}
+
 static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_saved *s)
 {
     char sizes[200];
@@ -348,10 +359,23 @@ static bool is_wanted(const dpi_node *n, const dpi_applied *out, uint32_t arg)
     return false;
 }
 
+/* Read what was saved, which the backward of another connection may be releasing. */
+static int read_slots(dp_ctx *ctx, dpi_node *n, const dpi_applied *out, dp_value *inputs)
+{
+    int rc;
+
+    dpi_node_lock(n);
+    rc = n->released ? fail_released(ctx, n) : 0;
+    for (uint32_t i = 0; i < n->n_slots && rc == 0; i++)
+        rc = read_slot(ctx, n, n->formula->saves[i], out, &inputs[n->formula->saves[i]]);
+    dpi_node_unlock(n);
+    return rc;
+}
+
 static int read_inputs(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, const dpi_applied *out,
                        dp_value *inputs)
 {
-    int rc = 0;
+    int rc = n->n_slots > 0 ? read_slots(ctx, n, out, inputs) : 0;
 
     for (uint32_t i = 0; i < n->formula->n_inputs && rc == 0; i++) {
         const dpi_source *from = &n->formula->inputs[i];
@@ -361,8 +385,6 @@ static int read_inputs(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, const 
             inputs[i] = dp_bool(is_wanted(n, out, from->index));
         else if (from->kind == DPI_FROM_CREATE)
             inputs[i] = dp_bool(out->create_graph);
-        else
-            rc = read_slot(ctx, n, i, out, &inputs[i]);
     }
     return rc;
 }
@@ -438,15 +460,8 @@ static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_
 
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
 {
-    if (n->released)
-        return dp_error_set(
-            &ctx->error, DP_ERUNTIME,
-            "Trying to backward through the graph a second time (or directly access "
-            "saved tensors after they have already been freed), at %s. Saved "
-            "intermediate values of the graph are freed when you call backward. "
-            "Specify retain_graph=True if you need to backward through the graph a "
-            "second time.",
-            n->op != NULL ? n->op->name : "a view");
+    if (__atomic_load_n(&n->released, __ATOMIC_RELAXED))
+        return fail_released(ctx, n);
     switch (n->kind) {
     case DPI_NODE_FORMULA:
         return apply_formula(ctx, n, grads, out);

@@ -1,5 +1,6 @@
-/* engine.h -- functions of gradient.c and leaf.c that engine.c calls.  Their parameter `create`
- * says that backward records its own calls (DP_BACKWARD_CREATE). */
+/* engine.h -- the state of one backward, and declarations that engine.c shares with tasks.c,
+ * inputs.c and the files that compute with gradients: gradient.c and leaf.c.
+ * `create`: backward records what it computes (DP_BACKWARD_CREATE). */
 #ifndef DPI_ENGINE_H
 #define DPI_ENGINE_H
 
@@ -7,16 +8,91 @@
 
 #pragma GCC visibility push(hidden)
 
+/* A node or a leaf that a gradient has reached or, with inputs, may reach. */
+typedef struct dpi_task {
+    dpi_edge at;    /* nr is 0; holds a reference */
+    uint32_t first; /* index of its first gradient in dpi_engine.grads */
+    uint32_t n;     /* number of its returns; a leaf has one */
+    union {
+        uint32_t spare; /* of a task that has ended: the next value of dpi_engine.spare */
+        uint32_t input; /* with inputs: 1 + the first input that is one of its returns; 0: none */
+    };
+    bool queued;
+    bool needed; /* with inputs: an input, or a node that leads to one */
+} dpi_task;
+
+/* An input: a tensor whose gradient is wanted. */
+typedef struct dpi_input {
+    uint32_t task;   /* UINT32_MAX: no gradient can reach it */
+    uint32_t nr;     /* return of the task */
+    uint32_t next;   /* 1 + the next input of the same task; 0: none */
+    dp_tensor *grad; /* owned; NULL: none has reached it */
+} dpi_input;
+
+enum { DPI_FEW_TASKS = 16, DPI_FEW_SLOTS = 64 }; /* of small graphs, which need no memory */
+
+/* One backward. */
+typedef struct dpi_engine {
+    dp_ctx *ctx;
+    const dp_backward_options *o;
+    struct dpi_engine *outer; /* the backward in whose formulas this one runs; NULL: none */
+    dpi_task *tasks;
+    uint32_t n_tasks, cap_tasks;
+    dp_tensor **grads; /* [n_grads] summed gradients of all tasks; NULL: none yet */
+    uint32_t n_grads, cap_grads;
+    /* [mask + 1] hash table of tasks by address of node or leaf; 0: free, else task + 1 */
+    uint32_t *index;
+    uint32_t mask;
+    uint32_t spare; /* 1 + a task of one return that can be used again; 0: none */
+    uint32_t *heap; /* [n_heap] tasks */
+    uint32_t n_heap, cap_heap;
+    dpi_input *inputs;     /* [o->n_inputs] */
+    dpi_retained retained; /* gradients of computed tensors that keep theirs */
+    bool create;
+    bool add;     /* add to gradients of tensors: of all leaves, or of the inputs */
+    bool commits; /* the walk has ended, and tensors get their gradients */
+    /* Memory of `index`, `tasks`, `grads` and `heap` of a small graph; only the first is zeroed. */
+    uint32_t few_slots[DPI_FEW_SLOTS];
+    dpi_task few_tasks[DPI_FEW_TASKS];
+    dp_tensor *few_grads[DPI_FEW_TASKS];
+    uint32_t few_heap[DPI_FEW_TASKS];
+} dpi_engine;
+
+/* -- tasks.c -- */
+
+void dpi_engine_init(dpi_engine *g, dp_ctx *ctx, const dp_backward_options *o);
+void dpi_engine_fini(dpi_engine *g); /* release the tasks and their gradients */
+/* Find the task of the node or leaf that `e` leads to, or add one: *out. */
+int dpi_engine_task(dpi_engine *g, dpi_edge e, uint32_t *out);
+/* Get the entry of dpi_engine.index for the node or leaf `p`; it is 0 if there is no task. */
+uint32_t *dpi_engine_slot(const dpi_engine *g, const void *p);
+/* End task `t` of a node that has run.  No gradient reaches the node again, since all nodes with
+ * edges to it have run before it. */
+void dpi_engine_end(dpi_engine *g, uint32_t t);
+/* Queue the task `t` of a node. */
+int dpi_engine_queue(dpi_engine *g, uint32_t t);
+/* Take the next task out of the queue, which is not empty. */
+uint32_t dpi_engine_next(dpi_engine *g);
+
+/* -- inputs.c -- */
+
+/* Mark the tasks that lead to an input, and find the task and return of each input. */
+int dpi_inputs_find(dpi_engine *g);
+/* Keep the gradients in the buffers of task `t` that belong to inputs. */
+void dpi_inputs_capture(dpi_engine *g, uint32_t t);
+/* Give the gradients of the inputs to the caller of backward. */
+void dpi_inputs_give(dpi_engine *g);
+void dpi_inputs_fini(dpi_engine *g);
+
 /* -- gradient.c -- */
 
-/* Get the gradient of o->tensors[i]: *out, owned.  This is o->gradients[i] if the caller gave it,
- * else 1.  DP_ERUNTIME: the given gradient has another shape than the tensor, or only one of both
- * is complex; or no gradient was given and the tensor does not have one real element. */
+/* Make the gradient of o->tensors[i]: the given one, checked, else ones: *out, owned.  DP_ERUNTIME:
+ * its shape or kind of dtype is not the tensor's, or the tensor has not exactly one element. */
 int dpi_gradient_of_root(dp_ctx *ctx, const dp_backward_options *o, size_t i, dp_tensor **out);
-/* Give *grad the shape and dtype of the return or leaf that `e` leads to: sum the dimensions that
- * were broadcast, take the real part if the tensor is real, convert the dtype. */
+/* Replace *grad by a gradient with the shape and dtype of the return or leaf that `e` leads to: sum
+ * the broadcast dimensions, take the real part for a real tensor, cast. */
 int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad);
-/* Add `grad` to *sum.  The caller's reference to `grad` is taken. */
+/* Add `grad`, which is taken, to *sum. */
 int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad);
 
 /* -- leaf.c -- */
@@ -32,7 +108,7 @@ typedef struct dpi_leaf_grad {
 int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n);
 /* Make the sums the gradients of the leaves.  Fails only if a device does. */
 int dpi_leaves_store(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n);
-void dpi_leaves_free(dpi_leaf_grad *l, uint32_t n);
+void dpi_leaves_release(dpi_leaf_grad *l, uint32_t n);
 
 #pragma GCC visibility pop
 

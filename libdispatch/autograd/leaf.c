@@ -106,7 +106,7 @@ static int by_have(const void *a, const void *b)
  * them, and the others, whose `grad` becomes NULL, get nothing of their own. */
 static int join_shared(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n)
 {
-    dpi_leaf_grad **order = dp_malloc_n((size_t)n + 1, sizeof(*order));
+    dpi_leaf_grad **order = dp_arena_alloc_n(&ctx->arena, n, sizeof(*order));
     int rc = 0;
 
     if (order == NULL)
@@ -123,7 +123,6 @@ static int join_shared(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n)
         order[i]->grad = NULL;
         order[i]->have = dp_tensor_unref(order[i]->have);
     }
-    dp_free(order);
     return rc;
 }
 
@@ -186,11 +185,10 @@ int dpi_leaves_store(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n)
     return rc;
 }
 
-void dpi_leaves_free(dpi_leaf_grad *l, uint32_t n)
+void dpi_leaves_release(dpi_leaf_grad *l, uint32_t n)
 {
-    for (uint32_t i = 0; l != NULL && i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         dp_tensor_unref(l[i].have);
         dp_tensor_unref(l[i].grad);
     }
-    dp_free(l);
 }

@@ -149,9 +149,10 @@ int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out)
 
 int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
 {
+    bool outdated = dpi_is_outdated(t); /* before the edge is read (dpi_history_set()) */
+
     *out = dpi_edge_recorded(t);
-    if (t->root == NULL || (uint32_t)dpi_version_of(t) == t->view_version ||
-        (out->to == NULL && !dpi_needs_grad(t->root)))
+    if (!outdated || (out->to == NULL && !dpi_needs_grad(t->root)))
         return 0;
     dpi_edge_unref(*out);
     *out = (dpi_edge){0};

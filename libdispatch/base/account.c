@@ -21,6 +21,7 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
     if (a == NULL)
         return dpi_no_memory(err, "an account");
     atomic_init(&a->refs, 1);
+    pthread_mutex_init(&a->backward, NULL);
     a->limits = limits;
     *out = a;
     return 0;
@@ -28,6 +29,7 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
 
 void dpi_account_free(dp_account *a)
 {
+    pthread_mutex_destroy(&a->backward);
     dp_free(a);
 }
 

@@ -5,6 +5,7 @@
 #define DPI_ACCOUNT_H
 
 #include "base.h"
+#include <pthread.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -14,6 +15,8 @@ struct dp_account {
     struct {
         atomic_uint_fast64_t count, bytes;
     } charged[DP_HOLDERS]; /* not refunded yet, by holder */
+    pthread_mutex_t
+        backward; /* held while a backward gives tensors gradients (autograd/engine.c) */
 };
 void dpi_account_free(dp_account *a);
 static inline void dpi_account_ref(dp_account *a)

@@ -70,8 +70,28 @@ static inline int mul_kernel(dp_call *call)
 {
     return combined(call, true);
 }
+/* What a kernel that calls backward differentiates, how, and what came of it. */
+static struct nested {
+    dp_tensor *root;
+    uint32_t flags;
+    int rc;
+    bool in_add; /* add_ calls backward, too */
+} nested;
+static inline void call_backward(dp_ctx *inside)
+{
+    const dp_backward_options o = {
+        .size = sizeof(o), .flags = nested.flags, .tensors = &nested.root, .n = 1};
+
+    nested.rc = dp_backward(inside, &o);
+}
 static inline int add_in_place(dp_call *call)
 {
+    if (nested.in_add) {
+        nested.in_add = false;
+        call_backward(call->ctx);
+        if (nested.rc < 0)
+            return nested.rc;
+    }
     combine(call->args[0].u.t, call->args[0].u.t, call->args[1].u.t, false);
     return 0;
 }
@@ -336,6 +356,8 @@ static const dp_item t_defs[] = {
     REC_DEF("wrong(Tensor self) -> Tensor"),
     REC_DEF("cube(Tensor self) -> Tensor"),
     REC_DEF("copied(Tensor self) -> Tensor"),
+    REC_DEF("nests(Tensor self) -> Tensor"),
+    REC_DEF("again(Tensor self) -> Tensor"),
     REC_DEF("reshaped_(Tensor(a!) self) -> Tensor(a!)"),
 };
 static inline int square_kernel(dp_call *call)
@@ -360,6 +382,11 @@ static inline int cube_kernel(dp_call *call)
     dp_tensor_unref(square);
     return give(call, rc, cube);
 }
+static inline int again_kernel(dp_call *call)
+{
+    call_backward(call->ctx);
+    return nested.rc < 0 ? nested.rc : clone_kernel(call);
+}
 static inline int nothing_kernel(dp_call *call)
 {
     (void)call;
@@ -374,7 +401,8 @@ static const dp_item t_kernels[] = {
     REC_IMPL("cancel", cancel_kernel),     REC_IMPL("count", count_kernel),
     REC_IMPL("wrong", clone_kernel),       REC_IMPL("product_only", both_kernel),
     REC_IMPL("cube", cube_kernel),         REC_IMPL("copied", clone_kernel),
-    REC_IMPL("reshaped_", nothing_kernel),
+    REC_IMPL("reshaped_", nothing_kernel), REC_IMPL("again", again_kernel),
+    REC_IMPL("nests", clone_kernel),
 };
 
 /* -- formulas -- */
@@ -424,6 +452,7 @@ static const dp_item t_formulas[] = {
                       "a = aten::mul.Tensor(grad, result)\nout self a\n"),
     FORMULA_FLAGS("reshaped_", "reshapes", "in grad Tensor\nout self grad\n"),
     FORMULA("through", "in grad Tensor\na = t::count(grad)\nout self a\n"),
+    FORMULA("nests", "in grad Tensor\na = t::again(grad)\nout self a\n"),
     FORMULA("stops", "in grad Tensor\na = t::cancel(grad)\nout self a\n"),
 };
 
@@ -450,6 +479,7 @@ static inline void graphs_setup(void)
     ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
     atomic_store(&cancel, 0);
     runs = 0;
+    nested = (struct nested){0};
 }
 
 /* Check that a test left no node and no tensor, and that the registry is in order. */
@@ -569,6 +599,20 @@ static inline void backward(dp_tensor *y)
     int rc = try_backward(y, NULL, 0);
 
     ck_assert_msg(rc == 0, "%s", said());
+}
+
+static inline int gradients_of(dp_tensor *y, size_t n, dp_tensor *const *inputs, dp_tensor **grads,
+                               uint32_t flags)
+{
+    const dp_backward_options o = {.size = sizeof(o),
+                                   .flags = flags,
+                                   .tensors = &y,
+                                   .n = y != NULL,
+                                   .inputs = inputs,
+                                   .n_inputs = n,
+                                   .grads = grads};
+
+    return dp_backward(ctx, &o);
 }
 
 /* t's gradient has these elements. */

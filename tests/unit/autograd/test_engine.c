@@ -32,53 +32,6 @@ START_TEST(a_node_runs_once_after_all_its_gradients_came)
 }
 END_TEST
 
-static int gradients_of(dp_tensor *y, size_t n, dp_tensor *const *inputs, dp_tensor **grads,
-                        uint32_t flags)
-{
-    const dp_backward_options o = {.size = sizeof(o),
-                                   .flags = flags,
-                                   .tensors = &y,
-                                   .n = y != NULL,
-                                   .inputs = inputs,
-                                   .n_inputs = n,
-                                   .grads = grads};
-
-    return dp_backward(ctx, &o);
-}
-
-START_TEST(gradients_of_inputs_are_returned)
-{
-    dp_tensor *x = leaf(FLOATS(3)), *w = leaf(FLOATS(2)), *far = leaf(FLOATS(1));
-    dp_tensor *y = call2("aten::mul.Tensor", x, w), *side = call1("t::through", w);
-    dp_tensor *z = call2("aten::mul.Tensor", y, side), *grads[3];
-    dp_tensor *inputs[3] = {y, x, far};
-
-    ck_assert_msg(gradients_of(z, 3, inputs, grads, 0) == 0, "%s", said());
-    is_floats(grads[0], FLOATS(2));
-    is_floats(grads[1], FLOATS(4));
-    ck_assert_ptr_null(grads[2]);
-    ck_assert_int_eq(runs, 0); /* it leads to no input */
-    ck_assert(dp_tensor_grad(x) == NULL && dp_tensor_grad(w) == NULL);
-    DROP(grads[0], grads[1]);
-    dp_tensor *none = floats(FLOATS(1));
-    inputs[1] = none;
-    refused(gradients_of(z, 2, inputs, grads, 0), DP_ERUNTIME,
-            "One of the differentiated Tensors does not require grad: input 1");
-    ck_assert(grads[0] == NULL && grads[1] == NULL);
-    DROP(x, w, far, y, side, z, none);
-}
-END_TEST
-
-START_TEST(inputs_of_nothing)
-{
-    dp_tensor *x = leaf(FLOATS(3)), *grads[1];
-
-    ck_assert_int_eq(gradients_of(NULL, 1, &x, grads, 0), 0);
-    ck_assert_ptr_null(grads[0]);
-    dp_tensor_unref(x);
-}
-END_TEST
-
 START_TEST(a_graph_is_freed_unless_it_is_kept)
 {
     dp_tensor *x = leaf(FLOATS(3)), *y = call1("t::square", x);
@@ -225,13 +178,110 @@ START_TEST(no_allocation_of_a_double_backward_leaks)
 }
 END_TEST
 
+START_TEST(a_backward_inside_a_backward)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *w = leaf(FLOATS(5)), *other = call1("t::square", w);
+    dp_tensor *y = call1("t::square", x), *z = call1("t::nests", y);
+
+    nested.root = other;
+    ck_assert_int_eq(try_backward(z, NULL, DP_BACKWARD_RETAIN), 0);
+    ck_assert_int_eq(nested.rc, 0);
+    has_grad(x, FLOATS(6));
+    has_grad(w, FLOATS(10));
+    nested.root = z;
+    nested.flags = DP_BACKWARD_RETAIN;
+    refused(try_backward(z, NULL, DP_BACKWARD_RETAIN), DP_ERUNTIME,
+            "backward inside backward: both go through the call of t::nests");
+    has_grad(x, FLOATS(6));
+    has_grad(w, FLOATS(10));
+    nested.root = x; /* a leaf has no call */
+    backward(z);
+    has_grad(x, FLOATS(13));
+    DROP(x, w, other, y, z);
+}
+END_TEST
+
+START_TEST(a_backward_while_gradients_are_added)
+{
+    dp_tensor *x = leaf(FLOATS(3)), *w = leaf(FLOATS(5)), *other = call1("t::square", w);
+    dp_tensor *y = call1("t::square", x);
+
+    ck_assert_int_eq(try_backward(y, NULL, DP_BACKWARD_RETAIN), 0);
+    nested.root = other;
+    nested.in_add = true;
+    refused(try_backward(y, NULL, DP_BACKWARD_RETAIN), DP_ERUNTIME,
+            "an operator that adds gradients has called it");
+    ck_assert(!nested.in_add && dp_tensor_grad(w) == NULL);
+    has_grad(x, FLOATS(6));
+    backward(y);
+    has_grad(x, FLOATS(12));
+    DROP(x, w, other, y);
+}
+END_TEST
+
+/* Connections of one session walk one graph that is not kept, and some of them win. */
+enum { WALKERS = 4, ROUNDS = 200 };
+static pthread_barrier_t barrier;
+static dp_tensor *root;
+static atomic_int walked;
+
+static void *walks(void *context)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        const dp_backward_options o = {.size = sizeof(o), .tensors = &root, .n = 1};
+        pthread_barrier_wait(&barrier);
+        int rc = dp_backward(context, &o);
+        const char *why = dp_ctx_error(context)->message;
+        unit_each(rc == 0 || strstr(why, "through the graph a second time") != NULL, "%d: %s", rc,
+                  why);
+        atomic_fetch_add(&walked, rc == 0);
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+START_TEST(threads_that_walk_one_graph)
+{
+    dp_tensor *leaf_of_all = leaf(FLOATS(3)), *grad = floats(FLOATS(0));
+    pthread_t threads[WALKERS];
+    dp_ctx *contexts[WALKERS];
+    dp_error err = DP_ERROR_INIT;
+
+    pthread_barrier_init(&barrier, NULL, WALKERS + 1);
+    ck_assert_int_eq(dp_tensor_set_grad(ctx, leaf_of_all, grad), 0);
+    for (int i = 0; i < WALKERS; i++) {
+        ck_assert_int_eq(dp_ctx_new(reg, &contexts[i], &err), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, walks, contexts[i]), 0);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        const float none = 0;
+        dp_tensor *y = call1("t::square", leaf_of_all), *z = call1("t::square", y);
+        root = call1("aten::sum", z);
+        DROP(y, z);
+        atomic_store(&walked, 0);
+        ck_assert_int_eq(dp_tensor_write(grad, &none, &err), 0);
+        pthread_barrier_wait(&barrier); /* they walk */
+        pthread_barrier_wait(&barrier);
+        float want = (float)(4 * 27 * atomic_load(&walked));
+        unit_each(want > 0, "none has walked the graph");
+        dp_view v = view_of_tensor(grad);
+        unit_each(*element(&v, 0) == want, "%g, want %g", (double)*element(&v, 0), (double)want);
+        dp_tensor_unref(root);
+    }
+    for (int i = 0; i < WALKERS; i++) {
+        pthread_join(threads[i], NULL);
+        dp_ctx_free(contexts[i]);
+    }
+    pthread_barrier_destroy(&barrier);
+    DROP(leaf_of_all, grad);
+}
+END_TEST
+
 UNIT_SUITE(autograd_engine)
 {
     tcase_add_checked_fixture(tc, graphs_setup, graphs_teardown);
     tcase_add_test(tc, leaves_get_gradients_that_add_up);
     tcase_add_test(tc, a_node_runs_once_after_all_its_gradients_came);
-    tcase_add_test(tc, gradients_of_inputs_are_returned);
-    tcase_add_test(tc, inputs_of_nothing);
     tcase_add_test(tc, a_graph_is_freed_unless_it_is_kept);
     tcase_add_test(tc, derivatives_of_gradients);
     tcase_add_test(tc, a_cancelled_backward_changes_no_leaf);
@@ -239,4 +289,7 @@ UNIT_SUITE(autograd_engine)
     tcase_add_test(tc, a_deep_graph);
     tcase_add_test(tc, no_allocation_leaks);
     tcase_add_test(tc, no_allocation_of_a_double_backward_leaks);
+    tcase_add_test(tc, threads_that_walk_one_graph);
+    tcase_add_test(tc, a_backward_inside_a_backward);
+    tcase_add_test(tc, a_backward_while_gradients_are_added);
 }

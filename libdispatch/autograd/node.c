@@ -1,0 +1,215 @@
+/* node.c -- nodes of a graph, and the edges between them.
+ *
+ * A node is one block of memory and does not change after it was recorded, except for what it
+ * saved: a backward releases that, while one of another connection may be reading it. */
+#include "base/account.h"
+#include "history.h"
+#include <sched.h>
+
+enum { MALLOC_ALIGN = 16 };
+
+static _Thread_local uint64_t nodes_created;
+
+uint64_t dp_grad_nodes(void)
+{
+    return (uint64_t)dpi_tally_sum(DPI_TALLY_NODES);
+}
+
+/* -- nodes -- */
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 15) & ~(size_t)15;
+}
+
+int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
+                 uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
+                 dpi_node **out)
+{
+    size_t at[5], bytes = padded(sizeof(dpi_node));
+    const size_t parts[5] = {n_edges * sizeof(dpi_edge), n_rets * sizeof(dpi_node_ret),
+                             n_slots * sizeof(dpi_slot), (n_args + 1) * sizeof(uint32_t),
+                             n_dims * sizeof(int64_t)};
+
+    for (int i = 0; i < 5; i++) {
+        at[i] = bytes;
+        bytes += padded(parts[i]);
+    }
+    if (ctx->account != NULL) {
+        int rc = dp_account_charge(ctx->account, DP_HOLDER_HISTORY, 1, bytes, &ctx->error);
+        if (rc < 0)
+            return rc;
+    }
+    void *allocated = dp_malloc(bytes + DPI_NODE_ALIGN - MALLOC_ALIGN);
+    if (allocated == NULL) {
+        if (ctx->account != NULL)
+            dp_account_refund(ctx->account, DP_HOLDER_HISTORY, 1, bytes);
+        return dpi_no_memory(&ctx->error, "history");
+    }
+    char *block =
+        (char *)(((uintptr_t)allocated + DPI_NODE_ALIGN - 1) & ~(uintptr_t)(DPI_NODE_ALIGN - 1));
+    memset(block, 0, bytes);
+    dpi_node *n = (dpi_node *)(void *)block;
+    n->block = allocated;
+    atomic_init(&n->refs, 1);
+    n->kind = kind;
+    n->op = op;
+    n->bytes = bytes;
+    n->origin = dpi_ctx_origin(ctx);
+    n->step = dpi_ctx_step(ctx);
+    n->created = ++nodes_created;
+    n->account = ctx->account != NULL ? dp_account_ref(ctx->account) : NULL;
+    n->n_edges = n_edges;
+    n->n_rets = n_rets;
+    n->n_slots = n_slots;
+    n->n_args = n_args;
+    n->edges = (dpi_edge *)(void *)(block + at[0]);
+    n->rets = (dpi_node_ret *)(void *)(block + at[1]);
+    n->slots = (dpi_slot *)(void *)(block + at[2]);
+    n->arg_edges = (uint32_t *)(void *)(block + at[3]);
+    n->dims = (int64_t *)(void *)(block + at[4]);
+    dpi_tally_add(DPI_TALLY_NODES, 1);
+    *out = n;
+    return 0;
+}
+
+dpi_node *dpi_node_ref(dpi_node *n)
+{
+    atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
+    return n;
+}
+
+/* Release the saved tensors of `s`, whose kind stays. */
+static void release_tensors(dpi_slot *s)
+{
+    if (s->kind == DPI_SLOT_TENSOR)
+        dpi_saved_clear(&s->tensor);
+    if (s->kind == DPI_SLOT_TENSORS) {
+        for (uint32_t i = 0; s->list != NULL && i < s->n; i++)
+            dpi_saved_clear(&s->list[i]);
+        dp_free(s->list);
+        s->list = NULL;
+    }
+}
+
+void dpi_slot_clear(dpi_slot *s)
+{
+    if (s->kind == DPI_SLOT_VALUE)
+        dp_value_free(&s->value);
+    release_tensors(s);
+    s->kind = DPI_SLOT_NONE;
+}
+
+void dpi_node_lock(dpi_node *n)
+{
+    while (atomic_exchange_explicit(&n->locked, 1, memory_order_acquire) != 0)
+        sched_yield();
+}
+
+void dpi_node_unlock(dpi_node *n)
+{
+    atomic_store_explicit(&n->locked, 0, memory_order_release);
+}
+
+void dpi_node_release(dpi_node *n)
+{
+    bool saves = false;
+
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        saves |= n->slots[i].kind == DPI_SLOT_TENSOR || n->slots[i].kind == DPI_SLOT_TENSORS;
+    if (saves) {
+        dpi_node_lock(n);
+        bool first = !n->released;
+        __atomic_store_n(&n->released, true, __ATOMIC_RELAXED);
+        dpi_node_unlock(n);
+        /* from now on nobody else looks at them; their kinds stay, which others may be reading */
+        for (uint32_t i = 0; i < n->n_slots && first; i++)
+            release_tensors(&n->slots[i]);
+    }
+    if (n->inner != NULL)
+        dpi_node_release(n->inner);
+}
+
+/* List of this thread's nodes without references.  node_free() may drop the last reference to
+ * further nodes; the dpi_node_unref() that runs frees these too, so long chains need no
+ * recursion. */
+static _Thread_local dpi_node *dead;
+static _Thread_local bool freeing;
+
+static void node_free(dpi_node *n)
+{
+    for (uint32_t i = 0; i < n->n_slots; i++)
+        dpi_slot_clear(&n->slots[i]);
+    for (uint32_t i = 0; i < n->n_edges; i++)
+        dpi_edge_unref(n->edges[i]);
+    dpi_kept_items_free(atomic_load_explicit(&n->kept, memory_order_relaxed));
+    dpi_node_unref(n->inner);
+    dpi_formula_unref(n->formula);
+    dpi_origin_unref(n->origin);
+    dp_free(n->base);
+    dp_free(n->view);
+    if (n->account != NULL) {
+        dp_account_refund(n->account, DP_HOLDER_HISTORY, 1, n->bytes);
+        dp_account_close(n->account);
+    }
+    dp_free(n->block);
+    dpi_tally_add(DPI_TALLY_NODES, -1);
+}
+
+/* Free the nodes on the list.  After `most` nodes the thread of drop.c gets the others, if it can
+ * be started. */
+static void free_dead_nodes(uint64_t most)
+{
+    dpi_node *n;
+
+    freeing = true;
+    while ((n = dead) != NULL) {
+        dead = n->next_dead;
+        if (most > 0)
+            most--;
+        else if (dpi_node_drop(n))
+            continue;
+        node_free(n);
+    }
+    freeing = false;
+}
+
+void dpi_nodes_free(dpi_node *n)
+{
+    dead = n;
+    free_dead_nodes(UINT64_MAX);
+}
+
+void dpi_node_unref(dpi_node *n)
+{
+    if (n == NULL || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    n->next_dead = dead;
+    dead = n;
+    if (!freeing)
+        free_dead_nodes(DPI_NODES_FREED_AT_ONCE);
+}
+
+/* -- edges -- */
+
+dpi_edge dpi_edge_ref(dpi_edge e)
+{
+    if (e.to != NULL && e.leaf)
+        dp_tensor_ref(e.to);
+    else if (e.to != NULL)
+        dpi_node_ref(e.to);
+    return e;
+}
+
+void dpi_edge_unref(dpi_edge e)
+{
+    if (e.leaf)
+        dp_tensor_unref(e.to);
+    else
+        dpi_node_unref(e.to);
+}
+
+uint32_t dpi_edge_topo(dpi_edge e)
+{
+    return e.to == NULL || e.leaf ? 0 : ((const dpi_node *)e.to)->topo;
+}
