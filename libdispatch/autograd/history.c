@@ -82,8 +82,9 @@ bool dpi_meta_keep(dp_tensor *t, dpi_kept *k)
     bool first = m->kept == NULL;
 
     if (first) {
-        k->grad = m->grad;
-        m->grad = NULL;
+        if (m->grad != NULL)
+            dpi_kept_set(k, m->grad);
+        m->grad = dp_tensor_unref(m->grad);
         __atomic_store_n(&m->kept, k, __ATOMIC_RELEASE);
     }
     word_unlock(t, w);

@@ -187,7 +187,8 @@ struct dpi_kept {
     pthread_mutex_t lock; /* protects the members below */
     const dpi_node *at;   /* node whose return the tensor is, only to be compared; NULL: ended */
     uint32_t nr;
-    dp_tensor *grad; /* owned; NULL: none yet */
+    dp_tensor *grad;     /* owned; NULL: none yet */
+    dp_account *account; /* charged for it and for its entries in lists; NULL: none is charged */
 };
 
 /* One entry in a node's list.  Entries are added and never removed. */
@@ -196,7 +197,8 @@ struct dpi_kept_item {
     dpi_kept *kept; /* with a reference */
 };
 
-dpi_kept *dpi_kept_new(void); /* NULL: no memory */
+/* Make one: *out, owned.  DP_ERESOURCE: no memory, or over the account's limit for history. */
+int dpi_kept_new(dp_ctx *ctx, dpi_kept **out);
 dpi_kept *dpi_kept_ref(dpi_kept *k);
 void dpi_kept_unref(dpi_kept *k);
 /* Release the reference of a tensor that has ended, and the gradient with it. */

@@ -4,19 +4,42 @@
  * Both the tensor and its node refer to the dpi_kept.  When a recorded call writes the tensor in
  * place, the tensor becomes a return of that call's node, and its dpi_kept is added to this node's
  * list, too.  It stays in the list of the earlier node; `at` says which node is valid. */
+#include "base/account.h"
 #include "history.h"
 
 /* -- one gradient -- */
 
-dpi_kept *dpi_kept_new(void)
+/* Allocate memory that is charged as history: *out. */
+static int alloc(dp_ctx *ctx, dp_account *a, size_t bytes, void **out)
 {
-    dpi_kept *k = dp_calloc(1, sizeof(*k));
+    int rc = a != NULL ? dp_account_charge(a, DP_HOLDER_HISTORY, 0, bytes, &ctx->error) : 0;
 
-    if (k == NULL)
-        return NULL;
-    atomic_init(&k->refs, 1);
-    pthread_mutex_init(&k->lock, NULL);
-    return k;
+    if (rc < 0 || (*out = dp_malloc(bytes)) != NULL)
+        return rc;
+    if (a != NULL)
+        dp_account_refund(a, DP_HOLDER_HISTORY, 0, bytes);
+    return dpi_no_memory(&ctx->error, "a gradient");
+}
+
+static void release(dp_account *a, size_t bytes, void *p)
+{
+    if (a != NULL)
+        dp_account_refund(a, DP_HOLDER_HISTORY, 0, bytes);
+    dp_free(p);
+}
+
+int dpi_kept_new(dp_ctx *ctx, dpi_kept **out)
+{
+    void *p = NULL;
+    int rc = alloc(ctx, ctx->account, sizeof(**out), &p);
+
+    *out = p;
+    if (rc < 0)
+        return rc;
+    **out = (dpi_kept){.account = ctx->account != NULL ? dp_account_ref(ctx->account) : NULL};
+    atomic_init(&(*out)->refs, 1);
+    pthread_mutex_init(&(*out)->lock, NULL);
+    return 0;
 }
 
 dpi_kept *dpi_kept_ref(dpi_kept *k)
@@ -29,9 +52,11 @@ void dpi_kept_unref(dpi_kept *k)
 {
     if (atomic_fetch_sub_explicit(&k->refs, 1, memory_order_acq_rel) != 1)
         return;
+    dp_account *a = k->account;
     dp_tensor_unref(k->grad);
     pthread_mutex_destroy(&k->lock);
-    dp_free(k);
+    release(a, sizeof(*k), k);
+    dp_account_close(a);
 }
 
 dp_tensor *dpi_kept_grad(dpi_kept *k)
@@ -86,9 +111,11 @@ int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr)
 {
     if (k == NULL)
         return 0;
-    dpi_kept_item *item = dp_malloc(sizeof(*item));
-    if (item == NULL)
-        return dpi_no_memory(&ctx->error, "a gradient");
+    void *p;
+    int rc = alloc(ctx, k->account, sizeof(dpi_kept_item), &p);
+    if (rc < 0)
+        return rc;
+    dpi_kept_item *item = p;
     *item = (dpi_kept_item){atomic_load_explicit(&n->kept, memory_order_relaxed), dpi_kept_ref(k)};
     while (!atomic_compare_exchange_weak_explicit(&n->kept, &item->next, item, memory_order_release,
                                                   memory_order_relaxed))
@@ -109,8 +136,9 @@ void dpi_kept_items_free(dpi_kept_item *item)
 {
     while (item != NULL) {
         dpi_kept_item *next = item->next;
-        dpi_kept_unref(item->kept);
-        dp_free(item);
+        dpi_kept *k = item->kept;
+        release(k->account, sizeof(*item), item);
+        dpi_kept_unref(k);
         item = next;
     }
 }

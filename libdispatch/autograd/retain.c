@@ -22,12 +22,13 @@ int dp_tensor_retain_grad(dp_ctx *ctx, dp_tensor *t)
     if (e.to == NULL)
         return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "can't retain_grad on Tensor that has requires_grad=False");
-    if (!e.leaf && (dpi_meta_make(t) == NULL || (new = dpi_kept_new()) == NULL))
-        rc = dpi_no_memory(&ctx->error, "a gradient");
-    if (new != NULL && dpi_meta_keep(t, new))
-        rc = dpi_kept_follow(ctx, new, e.to, e.nr);
-    else if (new != NULL)
-        dpi_kept_end(new); /* t has a dpi_kept already */
+    if (!e.leaf && dpi_kept_of(t) == NULL)
+        rc = dpi_meta_make(t) != NULL ? dpi_kept_new(ctx, &new)
+                                      : dpi_no_memory(&ctx->error, "a gradient");
+    if (rc == 0)
+        rc = dpi_kept_follow(ctx, new, e.to, e.nr); /* first: t changes only if all succeeds */
+    if (new != NULL && (rc < 0 || !dpi_meta_keep(t, new)))
+        dpi_kept_end(new); /* or another connection was faster */
     dpi_edge_unref(e);
     return rc;
 }

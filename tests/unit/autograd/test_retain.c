@@ -110,6 +110,52 @@ START_TEST(backward_into_inputs)
 }
 END_TEST
 
+/* Backward to a tensor that keeps its gradient, to a view of it that was written, and to leaves. */
+static dp_tensor *x, *two;
+
+static int keep_and_walk(void)
+{
+    dp_tensor *y = NULL, *half = NULL, *same = NULL, *z = NULL;
+    int rc = try_call("t::square", &(dp_value){DP_TAG_TENSOR, 0, {.t = x}}, 1, &y);
+
+    if (rc == 0 && (rc = dp_tensor_retain_grad(ctx, y)) < 0)
+        ck_assert(!dp_tensor_retains_grad(y));
+    if (rc == 0)
+        rc = try_call("t::half", &(dp_value){DP_TAG_TENSOR, 0, {.t = y}}, 1, &half);
+    if (rc == 0)
+        rc = try_call2("aten::mul_.Tensor", half, two, &same);
+    if (rc == 0)
+        rc = try_call("aten::sum", &(dp_value){DP_TAG_TENSOR, 0, {.t = y}}, 1, &z);
+    for (int i = 1; i < 3 && rc == 0; i++) {
+        rc = try_backward(z, NULL, DP_BACKWARD_RETAIN);
+        dp_tensor *of_x = dp_tensor_grad(x), *of_y = dp_tensor_grad(y);
+        float n = (float)(rc == 0 ? i : i - 1);
+        unit_each((of_x == NULL) == (n == 0) && (of_y == NULL) == (n == 0), "half a change");
+        if (n > 0)
+            is_floats(of_x, FLOATS(2 * n, 8 * n, 6 * n, 16 * n));
+        if (n > 0)
+            is_floats(of_y, FLOATS(n, 2 * n, n, 2 * n));
+        DROP(of_x, of_y);
+    }
+    dp_grad_graph *g = NULL;
+    if (rc == 0)
+        rc = dp_grad_graph_new(ctx, &z, 1, 100, &g);
+    if (rc == 0 && dp_grad_graph_dot(g, NULL, dp_ctx_arena(ctx)) == NULL)
+        rc = DP_ERESOURCE;
+    dp_grad_graph_free(g);
+    DROP(y, half, same, z);
+    ck_assert(dpi_meta_find(x) == NULL || dp_tensor_set_grad(ctx, x, NULL) == 0);
+    return rc;
+}
+
+START_TEST(no_allocation_changes_half)
+{
+    x = leaf(FLOATS(1, 2, 3, 4)), two = floats(FLOATS(2, 2));
+    ck_assert_uint_gt(each_allocation(keep_and_walk), 60);
+    DROP(x, two);
+}
+END_TEST
+
 UNIT_SUITE(autograd_retain)
 {
     tcase_add_checked_fixture(tc, graphs_setup, graphs_teardown);
@@ -120,4 +166,5 @@ UNIT_SUITE(autograd_retain)
     tcase_add_test(tc, a_kept_gradient_with_history_ends_with_its_tensor);
     tcase_add_test(tc, a_write_in_place_takes_it_along);
     tcase_add_test(tc, backward_into_inputs);
+    tcase_add_test(tc, no_allocation_changes_half);
 }
