@@ -35,7 +35,18 @@ static int detach_(dp_call *call)
         dp_tensor_detach(call->args[0].u.t);
     return rc;
 }
-DP_LIBRARY_IMPL(aten, Autograd, DP_IMPL("detach_", detach_))
+
+/* aten::resize_(Tensor(a!) self, ...) -> Tensor(a!), aten::resize_as_
+ * Refused even where no gradient is recorded, since the tensor's history has its sizes. */
+static int resize_(dp_call *call)
+{
+    if (dp_tensor_requires_grad(call->args[0].u.t))
+        return dp_refuse(call->ctx, DP_ERUNTIME, "cannot resize variables that require grad");
+    return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
+                               call->args, call->n_args, call->rets, call->n_rets);
+}
+DP_LIBRARY_IMPL(aten, Autograd, DP_IMPL("detach_", detach_), DP_IMPL("resize_", resize_),
+                DP_IMPL("resize_as_", resize_))
 
 static int is_leaf(dp_ctx *ctx, dp_tensor *self, bool *out)
 {
