@@ -1,9 +1,9 @@
 /* account.c -- accounts: for each holder a count and a sum of bytes, each with a limit.
  *
  * charged[h].count <= limits[h].count and charged[h].bytes <= limits[h].bytes after each charge
- * that succeeded.  A charge adds first and subtracts again if the sum exceeds the limit; a charge
- * of another thread that comes in between may fail although it would fit.  The owner has one
- * reference to an account, and each storage charged to it has one (tensor/keep.c). */
+ * that succeeded.  A charge first adds its amount, and subtracts it again if the sum exceeds the
+ * limit; a charge of another thread between these two steps may fail although it would fit.  The
+ * owner has one reference to an account, and each storage charged to it has one (tensor/keep.c). */
 #include "account.h"
 
 const char *dp_holder_name(int holder)

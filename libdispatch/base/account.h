@@ -1,4 +1,5 @@
-/* account.h -- inline charging of accounts, for arena.c and tensor/keep.c.
+/* account.h -- the struct of an account, and inline functions to charge it, for arena.c,
+ * tensor/keep.c and the folder autograd.
  *
  * account.c has the functions that are not inline. */
 #ifndef DPI_ACCOUNT_H
@@ -14,9 +15,9 @@ struct dp_account {
     const dp_holder_limit *limits; /* borrowed; [DP_HOLDERS] */
     struct {
         atomic_uint_fast64_t count, bytes;
-    } charged[DP_HOLDERS]; /* not refunded yet, by holder */
-    pthread_mutex_t
-        backward; /* held while a backward gives tensors gradients (autograd/engine.c) */
+    } charged[DP_HOLDERS]; /* charges that are not refunded yet, by holder */
+    /* held while a backward gives tensors their gradients (autograd/engine.c) */
+    pthread_mutex_t backward;
 };
 void dpi_account_free(dp_account *a);
 static inline void dpi_account_ref(dp_account *a)
@@ -45,7 +46,8 @@ static inline void dpi_account_sub(dp_account *a, int holder, uint64_t bytes)
 {
     atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 }
-/* Charge `bytes` for memory that is allocated already; the sum may exceed the limit. */
+/* Charge `bytes` to `holder` of account `a` for memory that is allocated already; the sum may
+ * exceed the limit. */
 void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes);
 
 #pragma GCC visibility pop

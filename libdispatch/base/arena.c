@@ -80,7 +80,7 @@ dp_arena *dp_arena_new(void)
     return a;
 }
 
-/* Free the large allocations whose records lie in [from, to). */
+/* Free the newest large allocations while their records lie in [from, to). */
 static void free_large(dp_arena *a, const char *from, const char *to)
 {
     while (a->large && (char *)a->large >= from && (char *)a->large < to) {
@@ -115,7 +115,8 @@ dp_arena *dp_arena_free(dp_arena *a)
     return NULL;
 }
 
-/* Continue at `at` in the newest block; the bytes behind `at` are free. */
+/* Make the bytes of the newest block from `at` on free, and free the large allocations whose
+ * records lie there. */
 static void fill_from(dp_arena *a, char *at)
 {
     char *end = a->blocks->data + a->blocks->bytes;
@@ -141,7 +142,7 @@ void dpi_arena_rewind(dp_arena *a, char *at)
     fill_from(a, at);
 }
 
-/* Free everything except the newest block, which is the largest. */
+/* Free all allocations, and all blocks except the newest, which is the largest. */
 void dp_arena_reset(dp_arena *a)
 {
     block *newest = a->blocks;
@@ -167,7 +168,8 @@ static block *block_new(dp_arena *a, size_t bytes)
     return b;
 }
 
-/* Add a block in which `bytes` fit, if BLOCK_MAX allows.  False: no memory. */
+/* Add a block in which `bytes`, at most BLOCK_MAX, fit.  False: over the account's limit, or no
+ * memory. */
 static bool add_block(dp_arena *a, size_t bytes)
 {
     size_t size = a->newest_bytes ? a->newest_bytes * 2 : BLOCK_MIN;
@@ -186,7 +188,8 @@ static bool add_block(dp_arena *a, size_t bytes)
     return true;
 }
 
-/* Allocate `bytes`, a multiple of ALIGN, from the newest block or a new one.  NULL: no memory. */
+/* Allocate `bytes`, a multiple of ALIGN, from the newest block or a new one.  NULL: over the
+ * account's limit, or no memory. */
 static void *take(dp_arena *a, size_t bytes)
 {
     if (bytes > a->left && !add_block(a, bytes))

@@ -3,16 +3,16 @@
  * A backend is identified by its bit in key sets.  Built-in backends have fixed bits.  Only CPU and
  * Meta have a device at start; every other built-in backend has one while a plugin has registered
  * it under the device name ("cuda").  A bit is alive while it is built in, registered, used by a
- * storage, or pinned.  Objects that store the bit or a device number beyond a call pin it:
- * programs, generators, key sets of connections, devices.  A living bit never gets another name, so
- * no number changes its meaning while it is in use.  Names are interned and never freed.  `lock`
+ * storage, or pinned.  Objects that store the bit or a device number beyond a call pin the bit:
+ * programs, generators, key sets of sessions, devices.  A living bit never gets another name, so no
+ * number changes its meaning while it is in use.  Names are interned and never freed.  `lock`
  * protects registrations; names, liveness and the number of storages are read without it.
  *
  * Functions of a device are called between dpi_device_enter() and dpi_device_leave(), which count
  * the threads inside.  Replacing or ending a registration first stops other threads from entering,
  * then waits until all have left.  A thread that is inside may enter again, because otherwise it
- * would wait for itself.  After a reload the replaced device stays usable until no thread runs the
- * old code, in order to release the memory, streams and events that it made. */
+ * would wait for itself.  After a reload, dpi_device_use() can still enter the replaced device
+ * until it ends, to use and release the memory, streams and events that it made. */
 #include "backend.h"
 #include "kind.h"
 #include "process.h"
@@ -37,7 +37,7 @@ static slot slots[64];
 static _Thread_local uint8_t depth[64]; /* entries minus leaves of this thread, by bit */
 static _Thread_local unsigned inside;   /* sum of `depth` */
 static _Thread_local uint64_t entered;  /* number of times that this thread has entered a device */
-static _Thread_local dpi_fp outside_fp; /* floating-point environment before it entered */
+static _Thread_local dpi_fp outside_fp; /* floating-point environment outside of all devices */
 
 static const char *const builtin_names[64] = {
 #define NAME(name, device) [DP_B_##name] = #name,
@@ -393,7 +393,7 @@ static dpi_device *wait_until_open(dpi_device *const *on)
     return *on;
 }
 
-/* `lock` is held. */
+/* `lock` is held.  Count one more entry of this thread into `d`. */
 static int enter_locked(dpi_device *d, dpi_device **out)
 {
     if (inside++ == 0)

@@ -1,10 +1,11 @@
-/* backend.h -- backend names and bits, shared by key.c, backend.c, device.c and kind.c. */
+/* backend.h -- backend names and bits: declarations for key.c, backend.c and device.c only. */
 #ifndef DPI_BACKEND_H
 #define DPI_BACKEND_H
 
 #include "base.h"
 
-enum { DPI_KEY_PREFIX_MAX = sizeof("NestedTensor") - 1 }; /* longest prefix of a runtime key */
+/* length of the longest prefix of a runtime key's name */
+enum { DPI_KEY_PREFIX_MAX = sizeof("NestedTensor") - 1 };
 
 static inline bool dpi_backend_is_named(int bit)
 {

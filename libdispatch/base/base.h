@@ -20,7 +20,7 @@
 
 /* Sizes of the dtypes in bytes, by dtype; 0 where a number is not a dtype. */
 extern const uint8_t dpi_itemsizes[DP_DTYPE_END];
-/* Inline version of dp_dtype_size(): bytes of one element; 0: `d` is not a dtype. */
+/* Inline version of dp_dtype_size(): bytes of one element.  0: `d` is not a dtype. */
 static inline size_t dpi_itemsize(dp_dtype d)
 {
     return d >= 0 && d < DP_DTYPE_END ? dpi_itemsizes[d] : 0;
@@ -30,7 +30,7 @@ static inline size_t dpi_itemsize(dp_dtype d)
 int dpi_dtype_check(dp_dtype d, dp_error *err);
 /* Is `name` a dtype that PyTorch has and dispatchd lacks, such as "float8_e5m2"? */
 bool dpi_dtype_is_reserved(const char *name);
-/* Set the error "out of memory: `what`" and return DP_ERESOURCE. */
+/* Set the error "out of memory: " followed by `what`, and return DP_ERESOURCE. */
 int dpi_no_memory(dp_error *err, const char *what);
 /* DPI_GIVEN(err, code, path, out): check that no pointer in the list is NULL.  False: one is NULL,
  * and an error with code `code` names the first such argument and the calling function.  Use it for
@@ -49,8 +49,9 @@ static inline __attribute__((always_inline)) bool dpi_given(dp_error *err, int c
             return dpi_refuse_null(err, code, function, names, i);
     return true;
 }
-/* Does `p` point into a stack frame of this thread that has returned, that is, below `frame`?
- * Defined in stack.c. */
+/* Does `p` point into this thread's stack below `frame`, the address of a frame that still runs,
+ * and so into a frame that has returned?  Addresses more than 64 MiB below `frame` are not
+ * recognised.  Defined in stack.c. */
 bool dpi_stack_left(const void *p, const void *frame);
 /* Return the lowest stack address at which a call may begin on this thread.  Below that address
  * 256 KiB of stack are free for the kernel, or a quarter of a stack smaller than 1 MiB.  0: the
@@ -86,11 +87,12 @@ struct dp_arena {
 void dpi_arena_init(dp_arena *a, void *(*alloc)(size_t bytes),
                     void (*release)(void *p, size_t bytes));
 void dpi_arena_fini(dp_arena *a);
-/* Free everything that was allocated after `a->at` had the value `at`. */
+/* Free everything that was allocated after `a->at` had the value `at`.  NULL: free everything, as
+ * dp_arena_reset() does. */
 void dpi_arena_rewind(dp_arena *a, char *at);
 
-/* Growable text in memory from dp_malloc().  After one failed allocation `failed` stays true and
- * appending does nothing. */
+/* Growable text in memory from dp_malloc().  After a failure (no memory, or an invalid format)
+ * `failed` stays true and appending does nothing. */
 typedef struct dpi_text {
     char *s; /* owned; NULL until the first append, then NUL-terminated */
     size_t len, cap;
@@ -103,7 +105,7 @@ void dpi_text_fini(dpi_text *t);
 
 /* -- keys -- */
 
-/* A slot is an index in an operator's dispatch table, one for each runtime key.  Slot 0 is
+/* A slot is an index in an operator's dispatch table; each runtime key has one.  Slot 0 is
  * Undefined.  Slots 1 to DPI_SLOTS_PLAIN-1 are the functionalities that are not per backend,
  * ordered by rank (keybits.h).  After them each backend has a column of the 7 per-backend
  * functionalities, ordered by rank.  The columns are: built-in backends in the order of their bits,
@@ -144,13 +146,14 @@ static inline unsigned dpi_key_slot(dp_key k)
            dpi_slot_rows[rank].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
 }
 dp_key dpi_slot_key(unsigned slot); /* inverse of dpi_key_slot() */
-/* List the runtime keys of all living backends in slot order, Undefined first.  Returns the number
- * of keys.  Only named backends have the functionality AutocastNamed. */
+/* List the runtime keys that have a meaning now, in slot order, Undefined first: without those of
+ * backends that are not alive (dpi_backend_install()) and of Kind0 to Kind7 that no living kind has
+ * (kind.h), and with AutocastNamed for named backends only.  Returns the number of keys. */
 size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 
 /* Find a per-backend functionality by name ("Dense", "Quantized") and return its key without a
- * backend.  Undefined: `name` is not one.  A fallback may be registered for such a functionality on
- * all backends, as well as for a runtime key or an alias. */
+ * backend.  Undefined: `name` is not one.  This is for fallbacks, which may be registered for such
+ * a functionality on all backends. */
 dp_key dpi_functionality_find(const char *name);
 /* Is `k` a per-backend functionality without a backend? */
 static inline bool dpi_is_functionality(dp_key k)
@@ -160,7 +163,7 @@ static inline bool dpi_is_functionality(dp_key k)
 
 /* Return the key set of a dense tensor on backend `backend`: Dense, its autograd key and
  * ADInplaceOrView.  Autocast keys are not in the set, because autocast is thread state.  A backend
- * without an autograd key gets AutogradOther, as in c10/core/DispatchKeySet.cpp. */
+ * without an autograd key of its own gets AutogradOther, as in c10/core/DispatchKeySet.cpp. */
 dp_keyset dpi_backend_keys(int backend);
 
 /* Does `alias` include runtime key `k`?  If `alias` is a runtime key itself: are they equal?  This
@@ -171,13 +174,14 @@ bool dpi_is_backend_key(dp_key k);
 /* Return the autograd key for backend key `k`: Autograd<backend>, or AutogradOther. */
 dp_key dpi_autograd_of(dp_key k);
 
-/* -- backends: one table for the process, because a tensor's keys have one meaning in it -- */
+/* -- backends: one table for the whole process, because a backend's bit in key sets must mean the
+ * same backend in all registries -- */
 
-/* The newest operators that queued work on streams of a device and that no synchronisation has
- * waited for.  Errors of work that fails later name these operators. */
+/* Notes of the newest operators that queued work on streams of a backend's devices, and for whose
+ * work no call has waited yet.  Errors of work that fails later name these operators. */
 enum { DPI_QUEUED_MAX = 8, DPI_QUEUED_NAME_MAX = 64 };
 typedef struct dpi_queued_op {
-    int index;
+    int index;                      /* number of the device */
     const void *stream;             /* the backend's handle; only compared, never used */
     char name[DPI_QUEUED_NAME_MAX]; /* operator, cut to fit; "": the entry is empty */
 } dpi_queued_op;
@@ -192,12 +196,12 @@ typedef struct dpi_queued {
  * once that code may be gone. */
 typedef struct dpi_device {
     atomic_uint refs;
-    int bit;           /* -1: not the device of a backend yet */
-    const char *name;  /* name of its backend, never freed */
+    int bit;           /* backend's bit; -1: not registered for a backend yet */
+    const char *name;  /* name of its backend, never freed; NULL while `bit` is -1 */
     bool host;         /* true: tensors are in host memory, and `ops` is all zero */
     dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
     /* The lock of backend.c protects these fields. */
-    bool changing;   /* closed: dpi_device_enter() of other threads waits */
+    bool changing;   /* closed: dpi_device_enter() and _use() of other threads wait */
     bool ended;      /* for ever: entering fails, and the plugin's code may be gone */
     bool warned;     /* a warning about a changed floating-point environment was sent */
     unsigned inside; /* calls of dpi_device_enter() minus calls of dpi_device_leave() */
@@ -227,7 +231,7 @@ int dpi_backend_register(const char *name, const char *owner, const dp_device_op
                          dp_error *err);
 /* Replace `old`, which must be closed (dpi_device_close()), by `d` at a reload of plugin `owner`;
  * the bit stays the same.  Both devices are open afterwards: `d` for all calls, `old` only for
- * releasing memory, streams and events that it made. */
+ * dpi_device_use() with `replaced` true. */
 void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
 /* End the registration of `bit`.  Returns when no other thread runs a function of its device.
  * Later allocations on the backend fail with an error that names it.  The bit is free again when no
@@ -246,16 +250,20 @@ const char *dpi_backend_name(int bit);         /* NULL: no living backend has th
 bool dpi_backend_has_memory(int bit);          /* does a plugin allocate its tensors? */
 unsigned dpi_backend_named_top(void); /* number of named bits up to the highest living one */
 /* Count one storage more, or one fewer, on backend `bit`.  While a backend has storages, its bit is
- * not reused and its plugin is not unloaded.  dp_backends_pin() only prevents the reuse. */
+ * not reused, and its plugin is unloaded only by force.  dp_backends_pin() only prevents the
+ * reuse. */
 void dpi_backend_ref(int bit);
 void dpi_backend_unref(int bit);
 uint64_t dpi_backend_storages(int bit); /* live storages; always 0 for CPU and Meta */
-/* Get the current device of a backend, pinned until dpi_device_leave().  DP_ERUNTIME: the backend
- * was unloaded, or no plugin has registered its device. */
+/* Enter the device of backend `bit`: *out is the device, and its plugin's functions may be called
+ * until dpi_device_leave().  Waits while another thread has closed the device, unless this thread
+ * has entered the backend already.  DP_ERUNTIME: the backend was unloaded, or no plugin has
+ * registered its device. */
 int dpi_device_enter(int bit, dpi_device **out, dp_error *err);
-/* Pin device `*on` until dpi_device_leave(); dpi_device_move() in another thread may change `*on`.
- * DP_ERUNTIME: the device has ended, or was replaced by a reload.  With `replaced` true a replaced
- * device is pinned too, so that it can release what it made. */
+/* Enter device `*on` as dpi_device_enter() does, until dpi_device_leave(); dpi_device_move() in
+ * another thread may change `*on`.  DP_ERUNTIME: the device has ended or, unless `replaced` is
+ * true, was replaced by a reload.  A replaced device is entered to use and release the memory,
+ * streams and events that its code made. */
 int dpi_device_use(dpi_device *const *on, bool replaced, dpi_device **out, dp_error *err);
 /* Store `to` in `*on`: takes a reference to `to` and drops the reference to the previous device. */
 void dpi_device_move(dpi_device **on, dpi_device *to);
@@ -267,13 +275,14 @@ void dpi_queued_note(dpi_device *d, dp_device device, const void *stream, const 
 /* Forget the operators noted for `stream` or DPI_ALL_STREAMS: their work has ended, or its error
  * was reported. */
 void dpi_queued_forget(dpi_device *d, dp_device device, const void *stream);
-/* Handle the result `rc` of `function` of `d`, which waited for `stream` or queried it.  0: forget
- * the operators noted for the stream.  Otherwise fail as dpi_device_failed() does, and name the
- * operators that may have queued the work that failed. */
+/* Handle the result `rc` of `function`, a member of d->ops, which has waited for `stream`, or
+ * failed when it queried the stream; it wrote its error to `from`.  0: forget the operators noted
+ * for the stream.  Otherwise fail as dpi_device_failed() does, and name the operators that may have
+ * queued the work that failed. */
 int dpi_device_waited(dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_device device, const void *stream, dp_error *err);
-/* Set an error that names backend and `function`, which returned `rc` and wrote its error to
- * `from`. */
+/* Set an error that names the backend and `function`, a member of d->ops, which returned `rc` and
+ * wrote its error to `from`; return its code. */
 int dpi_device_failed(const dpi_device *d, const char *function, int rc, const dp_error *from,
                       dp_error *err);
 /* Number of devices of the backend; every device index is below this number.  The caller must have
@@ -292,7 +301,8 @@ enum {
     DPI_TALLY_BYTES,    /* of storages, not yet added to the total in tensor/held.c */
     DPI_TALLY_END
 };
-/* Counters of one thread; only that thread writes `n`.  Threads without a row share row 0. */
+/* Counters of one thread; only that thread writes `n`.  Row 0 is shared by all threads that have no
+ * row of their own. */
 typedef struct dpi_tally_row {
     _Alignas(64) atomic_int_fast64_t n[DPI_TALLY_END];
     atomic_bool taken; /* a thread uses this row */
@@ -337,10 +347,11 @@ static inline int dpi_stop_code(const dpi_stop *s)
 
 /* Call `fn` on pieces of [begin, end), each at least `grain` long, on at most `max_threads` threads
  * including the caller; 0: all threads of the pool.  Nested and simultaneous calls share the
- * threads that are free; the caller's own thread always works.  `stop`, unless NULL, is checked
- * between slices of the range and at the end; a slice takes about 2 ms, but has at least `grain`
- * steps.  Returns 0, or the code of `stop`.  DPI_THREAD_LEFT: `fn` ended the helper thread that it
- * ran on.  Any thread may call. */
+ * threads that are free; the caller's own thread always works.  A range shorter than 2 * `grain` is
+ * one piece, for which `fn` is called once.  `stop`, unless NULL, is checked at the end and, in a
+ * longer range, between slices, which take about 2 ms each but have at least `grain` steps.
+ * Returns 0, or the code of `stop`.  DPI_THREAD_LEFT: `fn` ended the helper thread that it ran on.
+ * Any thread may call. */
 enum { DPI_THREAD_LEFT = INT32_MIN };
 int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn,
                         void *user, const dpi_stop *stop);
@@ -350,21 +361,22 @@ int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t gra
 int dpi_thread_pool_stop_code(void);
 
 /* -- signals, hashes, suggestions -- */
-/* Block all signals except those of the thread's own faults, before starting a thread, which
- * inherits the mask.  `*before` gets the previous mask. */
+/* Block all signals except those by which the system reports a thread's own faults, such as
+ * SIGSEGV.  Called before a thread is started, because the new thread inherits the mask.  `*before`
+ * gets the previous mask. */
 void dpi_signals_block(sigset_t *before);
 uint64_t dpi_hash(const char *s, size_t n);
-/* SipHash-2-4 with 128 bits of output.  The result is the same on every machine; nobody who does
- * not know the key can choose two inputs with one result. */
+/* SipHash-2-4 with 128 bits of output.  The result is the same on every machine.  Nobody who does
+ * not know the key can find two inputs with one result in practical time. */
 typedef struct dpi_siphash {
-    uint64_t v[4], word; /* word: the last n % 8 bytes */
+    uint64_t v[4], word; /* `word`: the last n % 8 bytes */
     size_t n;            /* bytes so far */
 } dpi_siphash;
 void dpi_siphash_begin(dpi_siphash *h, uint64_t key0, uint64_t key1);
 void dpi_siphash_add(dpi_siphash *h, const void *p, size_t n);
 void dpi_siphash_end(dpi_siphash *h, uint64_t out[2]);
-/* Write the names of `names` that are nearest to `name` by edit distance, at most `max` of them, as
- * "'a', 'b'" into `buf`. */
+/* Find the strings of `names` [n] that are nearest to `name` by edit distance, each once, and write
+ * at most `max` (at most 8) of them as "'a', 'b'" into `buf` of `bytes` bytes. */
 void dpi_nearest(const char *name, const char *const *names, size_t n, size_t max, char *buf,
                  size_t bytes);
 

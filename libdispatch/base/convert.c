@@ -5,8 +5,8 @@
  * for every copy, and the plugin could not be unloaded while a copy runs. */
 #include "base/levels/convert.h"
 
-/* If the environment asks for a level that this machine lacks, the lowest level is used here;
- * plugins report the error, by dp_cpu_level(). */
+/* If the environment asks for a level that this machine lacks or that does not exist, the lowest
+ * level is used here; plugins report the error, by dp_cpu_level(). */
 static const dpi_convert_row *rows_of_level(void)
 {
     int level = dpi_cpu_level(NULL);

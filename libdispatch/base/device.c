@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Return the name of a function that record `o` must have and lacks; NULL: none is missing.  A
- * function is required always, or because the record has another function of its group. */
+/* Return the name of a function that record `o` must have and lacks; NULL: none is missing.  Three
+ * functions are always required; the others are required if the record has certain others, usually
+ * of the same group (dp_device_ops). */
 static const char *missing_slot(const dp_device_ops *o)
 {
     bool streams = o->stream_new || o->stream_free || o->stream_query || o->stream_synchronize;

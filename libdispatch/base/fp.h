@@ -3,8 +3,8 @@
  * A dpi_fp has the control bits: rounding mode, treatment of subnormal numbers, exceptions that
  * trap.  It has no status flags, because every operation may change those.
  *
- * dpi_fp_get() reads all control bits.  dpi_fp_look() checks only the modes that it can check in
- * half a nanosecond. */
+ * dpi_fp_get() reads all control bits.  On x86-64 that is slow, so dpi_fp_look() checks only the
+ * modes that it can check in half a nanosecond; on other machines it is dpi_fp_get(). */
 #ifndef DPI_FP_H
 #define DPI_FP_H
 
@@ -62,12 +62,15 @@ typedef float dpi_floats __attribute__((vector_size(16)));
  * The modes are derived from the result of one vector addition.  Reading MXCSR would cost more: on
  * AMD's Zen 4 stmxcsr waits for all earlier operations, and two of them add 30 to 50 ns to a call,
  * while two additions add 0.2 to 0.7 ns.  On Intel's cores a subnormal sum of two normal operands
- * takes 30 ns, but half a nanosecond if one operand is subnormal, as here.  The function does not
- * see which exceptions trap.  Its addition sets the status flag for inexact results. */
+ * takes 30 ns, but half a nanosecond if one operand is subnormal, as here.  The function sees
+ * neither the x87 unit nor which exceptions trap.  Its addition sets the status flags for inexact
+ * results and for subnormal operands. */
 static inline __attribute__((always_inline)) dpi_fp dpi_fp_look(void)
 {
-    /* Elements 0 and 1: sums that are rounded at 3/4 of an ulp, up and down.  Element 2: a
-     * subnormal sum.  Element 3: a subnormal operand. */
+    /* Elements 0 and 1: the exact sums are 3/4 of an ulp above 1 and below -1.  Only rounding to
+     * nearest gives the neighbours of 1 and -1: rounding up or down misses one of them, rounding
+     * toward zero both.  Element 2: a subnormal sum, which FTZ makes 0.  Element 3: a subnormal
+     * operand, which DAZ makes 0. */
     static const dpi_floats a = {1.0f, -1.0f, 0x1p-126f, 0x1p-127f};
     static const dpi_floats b = {0x1.8p-24f, -0x1.8p-24f, -0x1p-127f, 0x1p-126f};
     static const dpi_floats by_default = {1.0f + 0x1p-23f, -1.0f - 0x1p-23f, 0x1p-127f,
@@ -81,8 +84,10 @@ static inline __attribute__((always_inline)) dpi_fp dpi_fp_look(void)
     return __builtin_expect(same == 0xf, 1) ? 0 : dpi_fp_get();
 }
 
-/* Return the full environment of a thread when dpi_fp_look() returned `seen`.  Bits that
- * dpi_fp_look() does not check are taken from `now`. */
+/* Return the environment that the thread had when dpi_fp_look() returned `seen`; `now` is the
+ * result of a later dpi_fp_get().  If `seen` is not 0, it is that environment.  If it is 0, the
+ * modes that dpi_fp_look() checks were the default ones, and so, we assume, was the x87 rounding,
+ * which fesetround() sets together with MXCSR's; all other bits are taken from `now`. */
 static inline dpi_fp dpi_fp_of(dpi_fp seen, dpi_fp now)
 {
     const dpi_fp checked =
@@ -129,6 +134,7 @@ static inline void dpi_fp_set(dpi_fp to)
 
 #endif
 
+/* Here dpi_fp_look() returns the full environment, and dpi_fp_of() returns that. */
 static inline dpi_fp dpi_fp_look(void)
 {
     return dpi_fp_get();

@@ -28,7 +28,9 @@ struct dp_generator {
     uint64_t pinned; /* result of dp_backends_pin(): the backend's bit, or 0 if it needs no pin */
     pthread_mutex_t mutex; /* protects `locked` */
     pthread_cond_t unlocked;
-    atomic_bool locked; /* a thread uses the generator and may write the fields below */
+    /* a thread has locked the generator; only that thread uses the fields below, except `seed`,
+     * which any thread may read */
+    atomic_bool locked;
     atomic_uint_fast64_t seed;
     uint64_t offset;  /* in the Philox stream */
     twister *twister; /* owned; NULL: Philox */

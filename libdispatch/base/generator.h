@@ -1,5 +1,5 @@
-/* generator.h -- functions of generators for libdispatch: locking, and draws for the owner of the
- * lock. */
+/* generator.h -- functions of generators for libdispatch: locking a generator, and drawing numbers
+ * from one that the calling thread has locked. */
 #ifndef DPI_GENERATOR_H
 #define DPI_GENERATOR_H
 
@@ -23,14 +23,14 @@ void dpi_generator_unlock(dp_generator *g);
 void dpi_generator_seed(dp_generator *g, uint64_t seed);
 void dpi_generator_state_get(const dp_generator *g, void *out);
 int dpi_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
-/* Set the seed of default generators that are made from now on. */
+/* Set the seed of default generators that are made from now on; existing ones keep theirs. */
 void dpi_generators_seed(dp_generators *all, uint64_t seed);
 /* Return a new reference to the i-th default generator; NULL: there are not more than `i`. */
 dp_generator *dpi_generators_item(dp_generators *all, uint32_t i);
 
-/* Draws, for a thread that has locked the generator.  The CPU's generators give numbers; the
- * generators of other devices give ranges of a Philox stream (dpi_generator_philox).  DP_ERUNTIME:
- * the generator is of the wrong kind for the function. */
+/* Draws, for a thread that has locked the generator.  Generators of the CPU give numbers, and
+ * generators of other devices give ranges of a Philox stream (dpi_generator_philox()).
+ * DP_ERUNTIME: the function is for the other of these two kinds. */
 int dpi_generator_u32(dp_generator *g, uint32_t *out, size_t n, dp_error *err);
 int dpi_generator_u64(dp_generator *g, uint64_t *out, size_t n, dp_error *err);
 int dpi_generator_uniform(dp_generator *g, dp_dtype dtype, void *out, size_t n, dp_error *err);

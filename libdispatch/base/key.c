@@ -50,10 +50,10 @@ static bool per_backend(int rank)
 /* -- slots -- */
 
 /* Call a functionality plain if it is not per backend.  PLAIN_x is the number of plain
- * functionalities up to x, which is the slot of x if x is plain.  PER_x is the index of x among the
- * per-backend ones.  PLAIN_NEXT_x and PER_NEXT_x have no value of their own: they are the previous
- * enumerator plus 1.  PLAIN_x subtracts that 1 again if x is per backend, and PER_x does if x is
- * plain. */
+ * functionalities up to x, x included; this is the slot of x if x is plain.  PER_x is the index of
+ * x among the per-backend ones.  PLAIN_NEXT_x and PER_NEXT_x have no value of their own: they are
+ * the previous enumerator plus 1.  PLAIN_x subtracts that 1 again if x is per backend, and PER_x
+ * does if x is plain. */
 enum {
     PLAIN_START = 0,
 #define COUNT(name, id, per, prefix) PLAIN_NEXT_##name, PLAIN_##name = PLAIN_NEXT_##name - (per),
@@ -413,7 +413,8 @@ bool dpi_alias_has(dp_key alias, dp_key k)
 
     if (!dp_key_is_alias(alias))
         return alias == k;
-    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST) /* such as DPI_OBSERVES_SESSIONS, 0xff: no alias */
+    /* a number that no alias has, such as that of DPI_OBSERVES_SESSIONS (registry/truth.h) */
+    if (i >= DP_ALIAS_END - DP_ALIAS_FIRST)
         return false;
     if (k == DP_KEY_Undefined || dp_key_is_alias(k))
         return false;

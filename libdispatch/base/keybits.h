@@ -1,4 +1,5 @@
-/* keybits.h -- the bits of functionalities in key sets; only the host knows them.
+/* keybits.h -- the bits of functionalities in key sets; only the host (libdispatch) knows them,
+ * plugins do not.
  *
  * A dp_key contains the id of a functionality, which never changes.  The rank of a functionality is
  * its position in the order of priorities, counted from 1.  Its bit in a key set is bit rank - 1.
@@ -43,9 +44,9 @@ static inline uint64_t dpi_key_bit(dp_key k)
     return ((uint64_t)1 << dpi_rank(k)) >> 1;
 }
 
-/* Bits of the functionalities that the map calls per-backend. */
+/* Bits of the functionalities that DP_FUNCTIONALITY_MAP (key.h) calls per-backend. */
 #define DPI_PER_BACKEND_BITS (0 DP_FUNCTIONALITY_MAP(DPI_PER_BACKEND_BIT_))
-/* Bit of one row of the map. */
+/* The term of that sum for one row of the map. */
 #define DPI_PER_BACKEND_BIT_(name, id, per_backend, prefix) | (per_backend)*DPI_BIT(name)
 /* Bits of the functionalities from AutocastCPU to AutocastNamed. */
 #define DPI_AUTOCAST_BITS (2 * DPI_BIT(AutocastNamed) - DPI_BIT(AutocastCPU))
@@ -56,12 +57,13 @@ static inline uint64_t dpi_key_bit(dp_key k)
 #define DPI_MATH_BITS (DPI_BIT(Conjugate) | DPI_BIT(Negative))
 
 /* The skip bit, which is no functionality's.  Set: a tensor with this key set, or an argument of
- * this call, may need a gradient.  Clear: autograd layers are skipped.  If the bit is set
+ * this call, may need a gradient.  Clear: kernels with DP_FLAG_GRAD are skipped.  If the bit is set
  * needlessly, the call is slower but correct.  Only key sets inside tensors and calls use the bit;
  * in key sets that kernels read or pass it has no meaning. */
 #define DPI_GRAD_BIT ((uint64_t)1 << 63)
 
-/* Is `k` a layer: a key with a higher priority than all keys of backends? */
+/* Is `k` a layer (DP_LAYER_FUNCTIONALITIES of key.h), whose kernels run before those of
+ * backends? */
 static inline bool dpi_is_layer(dp_key k)
 {
     return dpi_rank(k) >= DPI_RANK_LAYER_FIRST;

@@ -22,7 +22,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 _Static_assert(DP_F_Kind0 + DP_LIMIT_KINDS - 1 == DP_F_Kind7, "a kind for each key");
 _Static_assert(DPI_RANK_Kind0 + DP_LIMIT_KINDS - 1 == DPI_RANK_Kind7, "with bits side by side");
 
-/* Without `lock` the result may be out of date. */
+/* Is no living kind in slot `i`?  If the caller does not hold `lock`, the result may be out of
+ * date. */
 static bool is_free(int i)
 {
     return atomic_load(&slots[i].registered) == 0 && atomic_load(&slots[i].tensors) == 0 &&
@@ -36,7 +37,7 @@ static bool is_named(int i, const char *name)
     return own != NULL && strcmp(own, name) == 0;
 }
 
-/* `lock` is held. */
+/* `lock` is held.  Return the slot of the registered kind `name`; -1: there is none. */
 static int find(const char *name)
 {
     for (int i = 0; i < DP_LIMIT_KINDS; i++)
@@ -143,7 +144,7 @@ static int fail_limit(const char *name, dp_error *err)
     return rc;
 }
 
-/* `lock` is held. */
+/* `lock` is held.  Do the work of dpi_kind_register(). */
 static int register_locked(const char *name, const char *owner, bool reload, int *slot,
                            dp_error *err)
 {

@@ -1,7 +1,8 @@
 /* kind.h -- kinds of wrapper tensors that have a dispatch key.
  *
- * A kind is a name that a plugin registers.  While it is alive it has one of the
- * functionalities Kind0 to Kind7; `slot` is the number of that functionality, 0 to 7. */
+ * A kind is a name that a plugin registers (DP_WRAPPER_KIND) for its wrapper tensors, which are
+ * made of other tensors (dp_wrapper).  While a kind is alive it has one of the functionalities
+ * Kind0 to Kind7; `slot` is the number of that functionality, 0 to 7. */
 #ifndef DPI_KIND_H
 #define DPI_KIND_H
 
@@ -27,7 +28,7 @@ int dpi_kind_check_name(const char *name, dp_error *err);
 /* Register kind `name` for plugin `owner`, and give it a key.  A name whose tensors or pins are
  * still alive gets its old key back.  `reload`: `owner` may have registered the kind already; each
  * registration then needs its own dpi_kind_unregister().  DP_EEXISTS: the kind is registered.
- * DP_ERESOURCE: DP_LIMIT_KINDS kinds are alive, or no memory. */
+ * DP_ERESOURCE: DP_LIMIT_KINDS kinds are alive, or there is no memory for the name. */
 int dpi_kind_register(const char *name, const char *owner, bool reload, int *slot, dp_error *err);
 void dpi_kind_unregister(int slot);
 /* Slot of the registered kind `name`; -1: no plugin has registered it. */
@@ -44,7 +45,8 @@ const char *dpi_kind_name(int slot);
  * plugin has registered the kind. */
 int dpi_kind_ref(const char *name);
 void dpi_kind_unref(int slot);
-/* Pin the living kinds whose bits are in `bits`, and return their bits for dpi_kinds_unpin(). */
+/* Pin the living kinds whose functionality bits are in `bits`, so that no other kind gets their
+ * bits, and return these bits for dpi_kinds_unpin(). */
 uint64_t dpi_kinds_pin(uint64_t bits);
 void dpi_kinds_unpin(uint64_t bits);
 

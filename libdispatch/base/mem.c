@@ -1,10 +1,10 @@
 /* mem.c -- allocation in host memory, with failures that a test can inject.
  *
- * The memory is the C library's.  `countdown`, which dp_fault_arm() sets, counts the allocations of
- * arenas, too.  While `countdown` is 0, its cost is one relaxed load for each allocation.  An
- * allocation of 0 bytes returns a pointer that is not NULL, so that NULL always means "no memory".
- * Allocations of more than BYTES_MAX fail here, because the sanitizers' allocators would end the
- * process. */
+ * The memory is the C library's.  `countdown`, which dp_fault_arm() sets, is decreased by each
+ * allocation, also by those from an arena.  While it is 0, it costs each allocation one relaxed
+ * load.  An allocation of 0 bytes returns a pointer that is not NULL, so that NULL always means "no
+ * memory".  Allocations of more than BYTES_MAX fail here, because the sanitizers' allocators would
+ * end the process. */
 #include "base.h"
 #include <stdlib.h>
 

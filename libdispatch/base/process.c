@@ -39,7 +39,8 @@ void dpi_warn_listener(const char *text)
 
 /* -- text -- */
 
-/* Text of a warning that is being written; cut at `cap` bytes. */
+/* Text of a warning that is being written; it is cut so that it fits into `cap` bytes with its
+ * NUL. */
 typedef struct line {
     char *s;
     size_t len, cap;
@@ -130,7 +131,7 @@ static bool actions_save(void *to)
 
     for (int i = 1; i <= DPI_SIGNALS; i++) {
         if (sigaction(i, NULL, &a) < 0)
-            continue; /* reserved by the C library */
+            continue; /* the C library reserves this signal and refuses the query */
         actions[i].handler = a.sa_handler;
         memcpy(&actions[i].mask, &a.sa_mask, sizeof(actions[i].mask));
         actions[i].flags = a.sa_flags & ~RESTORER;
@@ -319,8 +320,8 @@ static bool same_limit(const struct rlimit *a, const struct rlimit *b)
     return a->rlim_cur == b->rlim_cur && a->rlim_max == b->rlim_max;
 }
 
-/* Restore the limits.  If the process may not raise a hard limit again, set the soft limit as far
- * as the hard limit allows, and return false. */
+/* Restore limits that changed.  If the process may not raise a hard limit again, set the soft limit
+ * as far as the hard limit allows, and return false. */
 static bool limits_set(const void *was, const void *now)
 {
     const struct rlimit *to = was, *from = now;
@@ -388,7 +389,8 @@ static const struct {
     void (*describe)(const void *was, const void *now, line *l);
 } items[] = {
 #define AT(member) offsetof(dpi_process, member), sizeof(((dpi_process *)0)->member)
-    /* must be first: reading other items opens files, which a limit could prevent */
+    /* must be first: dpi_process_settle() restores the limits before it reads the other items,
+     * because that opens files, which a lowered limit could prevent */
     {"resource limits", AT(limits), limits_save, limits_set, limits_describe},
     {"the floating-point environment", AT(fp), fp_save, fp_set, fp_describe},
     {"what signals do", AT(actions), actions_save, actions_set, actions_describe},

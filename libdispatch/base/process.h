@@ -40,12 +40,13 @@ typedef struct dpi_process {
     unsigned umask;
     char directory[DPI_DIRECTORY_BYTES];
     struct rlimit limits[RLIM_NLIMITS];
-    cpu_set_t cpus[2]; /* affinity: [0] this thread's, [1] the first thread's */
+    cpu_set_t cpus[2]; /* affinity: [0] this thread's, [1] the main thread's */
 } dpi_process;
 
 void dpi_process_save(dpi_process *p);
-/* Restore all state that differs from `was`.  If any differs, send the listener a warning that
- * names `plugin` and the code that ran since then, `what` ("its on_load"). */
+/* Restore all items that differ from `was`, except those that were not read.  If any differs, send
+ * the listener a warning that names `plugin` and the code that ran since then, `what` ("its
+ * on_load"). */
 void dpi_process_settle(const dpi_process *was, const char *plugin, const char *what);
 
 #pragma GCC visibility pop

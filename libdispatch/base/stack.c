@@ -6,7 +6,8 @@
 enum { SEARCH_BYTES = 1 << 26 };   /* pointers farther below a frame are not recognised */
 enum { KERNEL_BYTES = 256 << 10 }; /* stack that must be free for a kernel */
 
-static _Thread_local uintptr_t lowest; /* lowest address of the stack; 0: not queried yet */
+/* lowest address of the stack; 0: not queried yet; UINTPTR_MAX: unknown */
+static _Thread_local uintptr_t lowest;
 
 /* Return the lowest address of the thread's stack; `*bytes` gets its size.  UINTPTR_MAX:
  * unknown. */

@@ -11,9 +11,11 @@
 typedef struct dpi_handle {
     atomic_uint refs;
     dp_device device;
-    dpi_device *on;                        /* a reference */
+    dpi_device *on; /* the device whose functions made `handle`; a reference */
     void (*free)(int index, void *handle); /* frees `handle`; NULL: it needs no freeing */
-    /* The fields below are read only by threads that have entered `on`. */
+    /* `handle` and `released` are changed only by dpi_streams_end(), while no other thread has
+     * entered `on`; except for dp_stream_handle(), threads read them only after entering `on`.
+     * `lock` protects `next` and `link`. */
     void *handle;  /* NULL: the default stream, or the backend makes no such handles */
     bool released; /* dpi_streams_end() freed `handle` */
     struct dpi_handle *next, **link; /* in the list of `on`; `link` NULL: not in the list */
@@ -77,7 +79,7 @@ static void handle_unref(dpi_handle *h)
 /* Arguments for making a handle. */
 typedef struct handle_spec {
     const char *function; /* name of a member of dp_device_ops, for errors */
-    /* Calls that function; NULL: the handle stays NULL. */
+    /* calls that function; NULL: the handle stays NULL */
     int (*make)(dpi_device *d, int index, const struct handle_spec *m, void **out, dp_error *err);
     void (*free)(int index, void *handle);
     dp_ctx *ctx;
@@ -95,7 +97,7 @@ static int make_event(dpi_device *d, int index, const handle_spec *m, void **out
     return d->ops.event_new(index, m->flags, out, err);
 }
 
-/* Make a stream or event of `bytes` bytes.  The caller must have entered `d`. */
+/* Make a stream or event; `bytes` is the size of its struct.  The caller must have entered `d`. */
 static int handle_new(size_t bytes, dp_device device, dpi_device *d, const handle_spec *m,
                       dpi_handle **out, dp_error *err)
 {
@@ -223,8 +225,8 @@ static int fail_unloaded(const dpi_device *d, dp_error *err)
     return dp_error_set(err, DP_ERUNTIME, "backend %s was unloaded", d->name);
 }
 
-/* Enter the device of `h`, also one that a reload replaced: its code stays usable until the last
- * call of it has ended. */
+/* Enter the device of `h`, also one that a reload replaced: its code stays loaded until the last
+ * call that uses it has ended. */
 static int handle_enter(const dpi_handle *h, dpi_device **out, dp_error *err)
 {
     int rc = h->on->bit == DP_B_CPU || h->on->bit == DP_B_Meta

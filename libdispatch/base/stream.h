@@ -6,15 +6,17 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The functions down to dpi_event_elapsed() do the work of their namesakes dp_* in api.h, but
- * without a context.  Streams must not be NULL. */
+/* The functions dpi_x() down to dpi_event_elapsed() do the work of dp_x() in api.h, but without a
+ * context; those that have no such counterpart have a comment of their own.  Streams must not be
+ * NULL. */
 
 /* `ctx` is passed to the backend and may be NULL.  `options` NULL: the default options. */
 int dpi_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *options, dp_stream **out,
                    dp_error *err);
 int dpi_stream_priorities(dp_device device, int *least, int *greatest, dp_error *err);
-/* Get the default stream of the device; `*out` is owned. */
+/* Get the default stream of the device.  *out owned. */
 int dpi_stream_default(dp_device device, dp_stream **out, dp_error *err);
+/* Return the device for which `e` was made. */
 dp_device dpi_event_device(const dp_event *e);
 int dpi_stream_query(const dp_stream *s, bool *done, dp_error *err);
 int dpi_stream_synchronize(const dp_stream *s, dp_error *err);
@@ -22,7 +24,8 @@ int dpi_device_synchronize(dp_device device, dp_error *err);
 int dpi_device_trim(dp_device device, size_t bytes, dp_error *err);
 int dpi_device_memory(dp_device device, size_t *free_bytes, size_t *total_bytes, dp_error *err);
 int dpi_event_new(dp_device device, uint32_t flags, dp_event **out, dp_error *err);
-/* Make an event with the plugin code that made `s`.  Streams can wait for it; it has no time. */
+/* Make an event by the functions of the device that made `s`, even if a reload has replaced that
+ * device.  The event has no time: dpi_event_elapsed() fails for it. */
 int dpi_event_new_on(const dp_stream *s, dp_event **out, dp_error *err);
 int dpi_event_record(dp_event *e, const dp_stream *s, dp_error *err);
 int dpi_event_wait(const dp_event *e, const dp_stream *s, dp_error *err);
@@ -37,13 +40,14 @@ int dpi_device_check_index(const dpi_device *d, dp_device device, dp_error *err)
  * DP_EVALUE: they may not. */
 int dpi_device_check_priority(dpi_device *d, dp_device device, int priority, dp_error *err);
 
-/* At a reload, move the state of `old` other than blocks of device memory, for example a driver
- * context, to the new code `d`.  Both devices must be closed.  True also if one of them lacks the
- * functions for this.  False: it failed and a warning says why; `d` must not adopt blocks
- * either. */
+/* At a reload, move the state of device `old` other than blocks of memory, for example a driver
+ * context, to `d`, the device of the new code (hand_over and take_over of dp_device_ops).  Both
+ * devices must be closed.  True also if one of them lacks its function for this.  False: it failed
+ * and a warning says why; `d` must not adopt blocks either. */
 bool dpi_device_hand_over(const dpi_device *old, const dpi_device *d);
 
-/* Pin the device of `s` until dpi_device_leave(); `*handle` gets the backend's handle of `s`. */
+/* Enter the device of `s`, also one that a reload replaced, until dpi_device_leave(); `*handle`
+ * gets the backend's handle of `s`.  DP_ERUNTIME: the backend was unloaded. */
 int dpi_stream_enter(const dp_stream *s, dpi_device **out, void **handle, dp_error *err);
 
 /* Return the backend's handle of `s` for functions of `d`, which the caller must have entered.
@@ -60,9 +64,10 @@ bool dpi_stream_belongs(const dp_stream *s, const dpi_device *d);
 uint32_t dpi_streams_id(const dp_streams *all);
 dp_streams *dpi_streams_of(uint32_t id);
 
-/* Get or set the current stream of a device in a session; any thread may call.  dpi_streams_get()
- * returns a new reference.  It returns the default stream if no stream was set, or if the stream's
- * backend was unloaded or reloaded.  `op` is noted as an operator that queues work; NULL: none. */
+/* Get or set the current stream of a device in `all`, the current streams of a session; any thread
+ * may call.  dpi_streams_get() returns a new reference.  It returns the default stream if no stream
+ * was set, or if the stream's backend was unloaded or reloaded.  Operator `op` is noted as one that
+ * queues work, if the backend has streams (dpi_queued_note()); NULL: none is. */
 int dpi_streams_get(dp_streams *all, dp_device device, const char *op, dp_stream **out,
                     dp_error *err);
 int dpi_streams_set(dp_streams *all, dp_stream *s, dp_error *err);

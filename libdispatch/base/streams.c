@@ -12,7 +12,7 @@ struct dp_streams {
 /* -- ids -- */
 
 static pthread_mutex_t living_lock = PTHREAD_MUTEX_INITIALIZER;
-static dp_streams **living; /* by id - 1; NULL: a free id.  The array is never freed */
+static dp_streams **living; /* [living_n], by id - 1; NULL: a free id.  The array is never freed */
 static uint32_t living_n, living_cap;
 
 /* Give `all` the lowest free id.  False: no memory. */

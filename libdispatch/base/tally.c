@@ -2,8 +2,8 @@
  *
  * Each thread has its own row of counters, so that counting is an addition without contention.  The
  * sum of all rows is the value.  When a thread ends, its row stays as it is, and a later thread
- * continues with it.  Threads share row 0 before their first count, and when no other row is
- * free. */
+ * continues with it.  Row 0 is shared by the threads that found no free row, and by ending threads
+ * that have returned theirs. */
 #include "base.h"
 #include <pthread.h>
 
@@ -42,7 +42,7 @@ void dpi_tally_enter(void)
 {
     static _Thread_local bool entered;
 
-    if (entered) /* the thread is ending, or found no free row */
+    if (entered) /* the thread found no free row, or has returned its row because it ends */
         return;
     entered = true;
     pthread_once(&once, make_key);

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Make the capacity large enough for `more` bytes and a NUL.  False: no memory, now or before. */
+/* Make the capacity large enough for `more` bytes after the present text, and a NUL.  False: there
+ * is no memory, or an earlier append failed. */
 static bool reserve(dpi_text *t, size_t more)
 {
     size_t need = t->len + more + 1, cap = t->cap ? t->cap : 64;

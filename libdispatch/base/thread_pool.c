@@ -11,11 +11,11 @@
  *
  * If no other core is idle, Linux wakes a helper on its caller's core, where the helper waits until
  * the next clock tick (4 ms), longer than most jobs take.  Because of that a helper must not run on
- * the core on which its caller called it.
+ * the core on which the caller ran when it called helpers (`job.cpu`).
  *
  * If a loop body ends the helper thread on which it runs (pthread_exit), the job fails and a new
- * thread replaces the helper's thread.  If a body ends the thread of its caller, the kernel that
- * called dp_parallel_for() ends, too (registry/thread.c).
+ * thread replaces the helper's thread.  If a body ends the caller's thread, the kernel that called
+ * dp_parallel_for() ends, too (dispatch/registry/thread.c).
  *
  * If a body changes the floating-point environment of a helper, the change moves to the caller's
  * thread, as if the body had run on that thread.  The code that started the kernel checks that
@@ -29,12 +29,12 @@
 
 enum {
     THREADS_MAX = 256,
-    PIECES_PER_THREAD = 4, /* more than one, since pieces may differ in cost */
-    ALIGN = 64,            /* elements; sizes of pieces of large loops are multiples of this */
-    ALIGNED_MIN = 64 * ALIGN,
-    POLL_NANOS = 100000,  /* polling time before a thread sleeps */
-    POLLS = 64,           /* polls between two yields of the core */
-    SLICE_NANOS = 2000000 /* about the longest time between two checks of `stop` */
+    PIECES_PER_THREAD = 4,    /* more than one, since pieces may differ in cost */
+    ALIGN = 64,               /* elements; sizes of pieces of large loops are multiples of this */
+    ALIGNED_MIN = 64 * ALIGN, /* elements of a piece from which on it is rounded to ALIGN */
+    POLL_NANOS = 100000,      /* polling time before a thread sleeps */
+    POLLS = 64,               /* polls between two yields of the core */
+    SLICE_NANOS = 2000000     /* about the longest time between two checks of `stop` */
 };
 
 typedef struct job {
@@ -57,29 +57,30 @@ typedef struct helper {
     pthread_t thread;
     pthread_cond_t wake;
     struct helper *next; /* in the list `asleep` */
-    bool called;         /* call_helpers() woke it for a job */
+    bool called;         /* call_helpers() has woken the helper for a job */
     job *job;            /* the job that the helper works on */
     dpi_fp fp;           /* floating-point environment before the job */
     int avoided_cpu;     /* the core that it must not run on; -1: none */
 } helper;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Signalled when the last helper has left a job. */
+/* Signalled when the last helper that works on a job has left it. */
 static pthread_cond_t helpers_left = PTHREAD_COND_INITIALIZER;
-static job *jobs; /* jobs that want helpers, oldest first */
-static atomic_uint n_jobs;
+static job *jobs;          /* jobs that want helpers, oldest first */
+static atomic_uint n_jobs; /* number of jobs in `jobs` */
 static helper helpers[THREADS_MAX];
-static helper *asleep;
-static atomic_int n_threads;
-static cpu_set_t cpus; /* cores that the process may use */
+static helper *asleep;       /* list of the helpers that sleep until they are called */
+static atomic_int n_threads; /* number of helpers */
+static cpu_set_t cpus;       /* cores that the process may use */
 static bool stopping;
 /* `stop` of the job whose body this thread runs; NULL: no job, or it cannot be stopped. */
 static _Thread_local const dpi_stop *current_stop;
 
 /* Run the body over [begin, end) in slices, and check `stop` before each slice, because a piece may
- * have 2^60 steps.  The first slice has `grain` steps.  Later slices double until one takes about
- * SLICE_NANOS.  Returns 0, or the code with which the job must stop.  `stop` is also checked after
- * the last slice, because a body that sees it set returns early. */
+ * have 2^60 steps.  The first slice has `grain` steps.  Later slices get longer or shorter, by a
+ * factor of 2, so that one takes about SLICE_NANOS.  Returns 0, or the code with which the job must
+ * stop.  `stop` is also checked after the last slice, because a body that sees it set returns
+ * early. */
 static int run_slices(job *j, int64_t begin, int64_t end)
 {
     int64_t slice = j->grain;
@@ -99,6 +100,7 @@ static int run_slices(job *j, int64_t begin, int64_t end)
     return code;
 }
 
+/* Claim and run pieces of `j` until all are claimed, or until `stop` ends the job. */
 static void run_pieces(job *j)
 {
     const dpi_stop *before = current_stop;
@@ -169,7 +171,7 @@ static void avoid_cpu(helper *h, int cpu)
         h->avoided_cpu = cpu;
 }
 
-/* `lock` is held, but not during the sleep. */
+/* `lock` is held, except during the sleep. */
 static void sleep_until_called(helper *h)
 {
     h->called = false;
@@ -255,6 +257,7 @@ static void *worker(void *arg)
     return NULL;
 }
 
+/* Add `j` to the list of jobs, for `wanted` helpers, and wake as many as sleep. */
 static void call_helpers(job *j, unsigned wanted)
 {
     job **link = &jobs;
@@ -276,6 +279,7 @@ static void call_helpers(job *j, unsigned wanted)
     pthread_mutex_unlock(&lock);
 }
 
+/* Let no more helpers begin with `j`, and wait until those that work on it have left it. */
 static void dismiss_helpers(job *j)
 {
     pthread_mutex_lock(&lock);
@@ -317,7 +321,9 @@ int dpi_thread_pool_run(int max_threads, int64_t begin, int64_t end, int64_t gra
     job j = {.fn = fn, .user = user, .begin = begin, .end = end, .grain = grain, .stop = stop};
     j.n_pieces = pieces;
     j.step = n / pieces;
-    if (j.step >= ALIGNED_MIN) /* pieces of large loops begin at cache lines */
+    /* pieces of large loops begin at multiples of ALIGN elements, and so at cache lines if the data
+     * does */
+    if (j.step >= ALIGNED_MIN)
         j.step -= j.step % ALIGN;
     else
         j.n_longer = n % pieces;

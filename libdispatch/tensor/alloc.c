@@ -2,9 +2,9 @@
  *
  * Fresh pages cost ten times as much as pages that were used before: 64 MiB take 37 ms, or 4 ms
  * with huge pages, which large blocks request.  Therefore a freed block is cached ("warm") on the
- * shelf of its size class for the next request.  All warm blocks together stay below
- * DP_LIMIT_WARM_BYTES.  Small blocks come from the C library; each larger block is a mapping of its
- * own.
+ * shelf of its size class for the next request.  All warm blocks together have about
+ * DP_LIMIT_WARM_BYTES at most.  Small blocks come from the C library; each larger block is a
+ * mapping of its own.
  *
  * Shelves are arrays outside of the blocks, so a stray write into freed memory cannot corrupt the
  * allocator.  Each shard has its own shelves and lock, so threads seldom wait for each other.  A
@@ -44,7 +44,7 @@ typedef struct shard {
 } shard;
 
 static shard shards[SHARDS] = {[0 ... SHARDS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
-static atomic_size_t warm;
+static atomic_size_t warm; /* bytes of all warm blocks */
 
 typedef struct size_class {
     unsigned number;
@@ -123,6 +123,7 @@ static void *shelf_take(shard *s, unsigned number)
     return p;
 }
 
+/* Put `p`, of class `number`, on the shelf; false: the shelf is full. */
 static bool shelf_put(shard *s, unsigned number, void *p)
 {
     shelf *f = &s->shelves[number];
@@ -164,7 +165,7 @@ void dpi_memory_free(void *p, size_t bytes)
     size_class c = class_of(bytes);
     bool cacheable = c.number < CLASSES && c.bytes <= DP_LIMIT_WARM_BYTES / 2;
     if (cacheable && dpi_memory_warm() + c.bytes > DP_LIMIT_WARM_BYTES)
-        /* to half, so that the next call need not trim again */
+        /* to half, so that the next calls need not trim again */
         dp_memory_trim(DP_LIMIT_WARM_BYTES / 2);
     if (!cacheable || !shelf_put(shard_of(0), c.number, p))
         block_free(p, c.bytes);

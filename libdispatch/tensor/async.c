@@ -62,8 +62,8 @@ static bool stream_reaches(const dp_tensor *t, const dpi_device *d, dp_device de
     return s->device == device || (b != NULL && dpi_block_pinned_by(b) == d);
 }
 
-/* Tell whether `dst` is on another device of the stream's backend, to which the backend can
- * copy. */
+/* Tell whether `src` is on the stream's device and `dst` on another device of the backend, and the
+ * backend can copy between devices.  `d` is the stream's device. */
 static bool is_between(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
                        dp_device device)
 {
@@ -73,6 +73,7 @@ static bool is_between(const dp_tensor *dst, const dp_tensor *src, const dpi_dev
            dp_device_backend(to) == dp_device_backend(device);
 }
 
+/* Tell whether d->ops.copy_async can do the copy; `*r` is set to its rows. */
 static bool can_enqueue(const dp_tensor *dst, const dp_tensor *src, const dpi_device *d,
                         dp_device device, rows *r)
 {
@@ -109,7 +110,7 @@ static int enqueue(dpi_device *d, const rows *r, dp_tensor *dst, const dp_tensor
                         .dst_pitch = r->dst_pitch,
                         .src_pitch = r->src_pitch,
                         .stream = dp_stream_handle(s)};
-    /* before the copy: if it fails, nothing has happened */
+    /* recorded before the copy starts, so that a failure here leaves no copy running */
     int rc = dpi_record_stream(dst, s, err);
 
     if (rc == DP_OK)

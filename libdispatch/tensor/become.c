@@ -85,8 +85,8 @@ static void become(dp_tensor *t, dp_tensor *from, uint64_t since)
     atomic_store_explicit(&t->geometry, g, memory_order_release);
 }
 
-/* Give every ts[i] the geometry of from[i], or change none of them.  `limit`: greatest number of
- * replaced geometries of a tensor. */
+/* Give every ts[i] the geometry of from[i], or change none of them.  `limit`: the number of
+ * replaced geometries at which a tensor cannot change any more. */
 static int change_all(int n, dp_tensor *const *ts, dp_tensor *const *from, int limit, dp_error *err)
 {
     int first = 0, rc = DP_OK;
@@ -173,8 +173,8 @@ static int clone_with_geometry(const dp_tensor *t, const dpi_geometry *g, dp_ten
     return rc;
 }
 
-/* Mark `g` as undone, so that no call uses it any more.  Returns false if another thread has used
- * `g` or an alias refers to it. */
+/* Mark `g` as undone, so that no call uses it any more.  Returns false, and leaves `g` usable, if
+ * another thread has used `g`, or an alias or a saved tensor refers to it. */
 static bool undo(dpi_geometry *g)
 {
     int state = DPI_CHANGE_OWN;
@@ -186,6 +186,8 @@ static bool undo(dpi_geometry *g)
            state == DPI_CHANGE_UNDONE;
 }
 
+/* Undo the geometries from `newest` down to the one above `to`.  A growth that one of them needs,
+ * which cannot be undone, is protected. */
 static void undo_all(dpi_geometry *newest, const dpi_geometry *to, uint64_t change)
 {
     for (dpi_geometry *g = newest; g != to; g = dpi_replaced_of(g))

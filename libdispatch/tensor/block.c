@@ -2,8 +2,9 @@
  *
  * A block outlives its storage while streams use it (dp_record_stream).  Such a block waits on a
  * list, with one event for each stream.  After these events, the next allocation on its device, or
- * dpi_blocks_reap(), releases it; no thread waits.  A device lists all of its blocks, so that they
- * are returned to the code that allocated them before that code is unloaded.
+ * dpi_blocks_reap(), releases it.  Threads wait only if memory is exhausted or a device ends.  A
+ * device lists all of its blocks, so that they are returned to the code that allocated them before
+ * it is unloaded.
  *
  * Over 500 lines: all functions share one lock and two lists that no other source file sees. */
 #include "base/stream.h"
@@ -13,7 +14,7 @@
 
 typedef struct use {
     struct use *next;
-    dp_stream *stream; /* counted */
+    dp_stream *stream; /* a reference */
     /* a reference; recorded when the block begins to wait; NULL: nothing to wait for */
     dp_event *event;
 } use;
@@ -21,14 +22,14 @@ typedef struct use {
 struct dpi_block {
     dpi_device *owner; /* a reference; enter it with dpi_device_use() */
     dp_device device;
-    dpi_storage *storage; /* NULL: pinned memory, or the storage is gone */
+    dpi_storage *storage; /* whose data it is; NULL: pinned memory, or the storage was freed */
     void *data;
     size_t bytes;
     bool pinned;          /* host memory; else memory of the device */
     bool imported;        /* from another process: released by import_end() */
     dp_stream *stream;    /* a reference; ops.allocate got it; NULL: the default stream */
     atomic_bool unpinned; /* the device ended: `data` is ordinary host memory now */
-    /* change (dpi_changes) at which a reload did not adopt it; 0: none */
+    /* change at which a reload did not adopt the block (dpi_changes); 0: none */
     atomic_uint_fast64_t since;
     use *uses;
     dpi_charge charge;                   /* charge that is refunded when the block is freed */
@@ -91,7 +92,7 @@ static void add_waiting(dpi_block *b, dpi_device *d)
 
 /* -- the end of a block -- */
 
-/* The caller has entered `d`, which allocated `b`, or `d` is closed. */
+/* Release b's data by functions of `d`, its owner, which the caller has entered or closed. */
 static void return_to_device(dpi_block *b, const dpi_device *d)
 {
     if (b->data == NULL)
@@ -177,7 +178,7 @@ static void use_mark(use *u)
     dpi_stream_synchronize(u->stream, NULL);
 }
 
-/* Have all streams finished with `b`?  Yes if a query fails: the device's end waits for it. */
+/* Have all streams finished with `b`?  Yes if a query fails: then the device's end waits. */
 static bool is_over(const dpi_block *b)
 {
     bool done = true;
@@ -191,7 +192,7 @@ static bool is_over(const dpi_block *b)
 static struct {
     void (*fn)(void *arg);
     void *arg;
-} aside_listener; /* under `lock` */
+} aside_listener; /* protected by `lock` */
 
 void dp_on_aside(void (*fn)(void *arg), void *arg)
 {
@@ -269,8 +270,7 @@ size_t dpi_blocks_reap(void)
     return left;
 }
 
-/* Wait for all waiting blocks and free them.  False: there were none.  The caller has entered
- * `d`. */
+/* Wait for all waiting blocks and free them.  False: there were none.  `d` is entered. */
 static bool settle(dpi_device *d)
 {
     dpi_block *b, *all = take_waiting(d);
@@ -304,7 +304,7 @@ static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
                         dp_device_name(device, name));
 }
 
-/* Check the address that function `by` returned.  DP_EPLUGIN: it is misaligned. */
+/* Check b->data, which function `by` made.  DP_EPLUGIN: misaligned.  DP_ERESOURCE: NULL. */
 static int check_address(const dpi_device *d, const char *by, const dpi_block *b, dp_error *err)
 {
     if ((uintptr_t)b->data % ALIGN == 0)
@@ -482,7 +482,7 @@ int dpi_block_enter(const dpi_block *b, dpi_device **out, dp_error *err)
 
 /* -- devices that end -- */
 
-/* `d` is closed.  Pinned memory stays with its tensors, but is not pinned any more. */
+/* Return all blocks of `d`, which is closed.  Pinned memory stays with its tensors, unpinned. */
 static void return_all(dpi_device *d)
 {
     for (dpi_block *b;;) {
@@ -539,7 +539,8 @@ static bool adopt(const dpi_block *b, const dpi_device *old, const dpi_device *d
     return true;
 }
 
-/* Move `b` from `old` to `d`, or return false and leave `b` to calls that began before `since`. */
+/* Move `b` from `old` to `d` if d's code adopts it; else return false, and only calls that began
+ * before change `since` use `b` from now on.  `handed`: result of dpi_device_hand_over(). */
 static bool adopt_or_retire(dpi_block *b, const dpi_device *old, dpi_device *d, bool handed,
                             uint64_t since)
 {

@@ -8,7 +8,7 @@
 /* One side of a copy, in host memory or on a device. */
 typedef struct side {
     dp_dtype dtype;
-    const int64_t *strides; /* in elements; NULL: both sides are packed, with the same dtype */
+    const int64_t *strides; /* in elements; NULL in a source: both sides are packed, of one dtype */
     char *data;             /* first element */
     uint64_t bits;          /* subset of DPI_MATH_BITS */
 } side;
@@ -19,13 +19,13 @@ typedef struct copy_job {
     const dpi_nest *nest;
     dp_dtype to, from;
     bool uncached; /* stores bypass the caches; the destination is packed along dimension 0 */
-    /* length of the source's repeated sequence (merge_period()), its stride; 0: none */
+    /* number of elements that the source repeats (merge_period()), 0: none; bytes between them */
     int64_t period, step;
-    uint64_t bits; /* DPI_MATH_BITS that are applied while copying, not afterwards */
+    uint64_t bits; /* subset of DPI_MATH_BITS that is applied during the copy, not after it */
 } copy_job;
 
-/* Write `n` elements of the repeated sequence: its elements from number `at` on, then whole
- * sequences. */
+/* Write `n` elements of the repeated sequence: first its elements from number `at` on, then the
+ * sequence again and again. */
 static void make_period(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), head = j->period - at;
@@ -37,7 +37,7 @@ static void make_period(const copy_job *j, char *dst, const char *src, int64_t a
     dpi_repeat(dst, (head + at) * bytes, n * bytes);
 }
 
-enum { TILE = 16 << 10 }; /* bytes of a buffer of whole sequences, which is written repeatedly */
+enum { TILE = 16 << 10 }; /* bytes of a buffer of whole sequences, written again and again */
 
 static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t at, int64_t n)
 {
@@ -56,7 +56,7 @@ static void copy_repeated(const copy_job *j, char *dst, const char *src, int64_t
     }
 }
 
-/* Conjugate and negate in a buffer: elements of the destination overlap and would change twice. */
+/* Copy, and conjugate and negate in a buffer, since elements of the destination may overlap. */
 static void copy_with_math_bits(const copy_job *j, char *dst, int64_t dst_stride, const char *src,
                                 int64_t src_stride, int64_t n)
 {
@@ -97,8 +97,8 @@ static void copy_range(int64_t begin, int64_t end, void *user)
         dpi_uncached_end();
 }
 
-/* If dimension 1 repeats the source elements of dimension 0 (its stride is 0), the destination is
- * packed, and TILE bytes hold this sequence, the period, at least twice, merge both dimensions. */
+/* Merge dimensions 0 and 1 if dimension 1 has source stride 0, and so repeats the source's elements
+ * of dimension 0 (the period), the destination is packed, and two periods fit into TILE bytes. */
 static void merge_period(dpi_nest *nest, copy_job *j)
 {
     int64_t bytes = (int64_t)dp_dtype_size(j->to), packed = bytes;
@@ -188,7 +188,7 @@ static size_t span_bytes(const dp_tensor *t) /* bytes from the first to the last
     return dpi_geometry_bytes(g, itemsize) - (size_t)g->offset * itemsize;
 }
 
-/* The caller has entered `d`.  `direction` is as in dp_device_ops.copy. */
+/* Call d->ops.copy, which has these parameters.  The caller has entered `d`. */
 static int device_copy(dpi_device *d, dp_device device, void *dst, const void *src, size_t bytes,
                        int direction, dp_error *err)
 {
@@ -198,7 +198,7 @@ static int device_copy(dpi_device *d, dp_device device, void *dst, const void *s
     return dpi_device_waited(d, "copy", rc, &theirs, device, DPI_ALL_STREAMS, err);
 }
 
-/* Copy `bytes` between host memory and t's device. */
+/* Copy `bytes`, from the first element of `t` on, between `host` and t's device. */
 static int transfer(const dp_tensor *t, void *host, size_t bytes, int direction, dp_error *err)
 {
     dpi_device *d;
@@ -250,7 +250,7 @@ static int copy_from_host(dp_tensor *dst, side src, int threads, const dpi_stop 
     const dpi_geometry *g = dpi_geometry_of(dst);
     void *owned;
     side to = {dst->dtype, g->strides, NULL, dpi_math_bits(dst)};
-    /* Bytes in gaps between elements are read first, because they are written back. */
+    /* If there are gaps between elements, read all bytes first: the gaps are written, too. */
     int rc = stage(dst, !g->dense, &owned, &to.data, err);
 
     if (rc < 0)
@@ -409,7 +409,7 @@ static int check_packed(const dp_tensor *t, dp_error *err)
     return rc < 0 ? rc : dpi_packed_check(t->dtype, g->ndim, g->sizes, err);
 }
 
-/* Tell whether t's bytes are its packed elements.  Not for bool: a byte of it may not be 0 or 1. */
+/* Are t's bytes its packed elements?  Not if it is bool, whose bytes may be other than 0 and 1. */
 static bool is_packed(const dp_tensor *t)
 {
     return dpi_geometry_of(t)->contiguous && t->dtype != DP_BOOL && dpi_math_bits(t) == 0;

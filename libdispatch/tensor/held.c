@@ -1,8 +1,9 @@
 /* held.c -- counts the bytes of all storages, and the peak of this number.
  *
- * Each thread counts in a counter of its own, and adds this counter to the common one when it
- * exceeds FLUSH_BYTES.  Therefore the peak can be too low by FLUSH_BYTES for each thread.  The peak
- * is never below a number of bytes that dpi_storage_stats() has returned. */
+ * Each thread counts in a counter of its own (base/tally.c), and adds this counter to the common
+ * one when it reaches FLUSH_BYTES or -FLUSH_BYTES.  Therefore the peak can be too low by
+ * FLUSH_BYTES for each thread.  The peak is never below a number of bytes that dpi_storage_stats()
+ * has returned. */
 #include "room.h"
 
 static struct {

@@ -1,8 +1,8 @@
-/* home.c -- frees homes, and releases everything that a tensor whose last reference was dropped
- * refers to. */
+/* home.c -- frees homes.  After the last reference to a tensor was dropped, releases everything to
+ * which the tensor refers. */
 #include "home.h"
 
-/* Drop a reference.  If it was the last one, add `h` to the list `dead`. */
+/* Drop a reference to `h`.  If it was the last one, add `h` to the list `dead`. */
 static void drop(dpi_home *h, dpi_home **dead)
 {
     if (dpi_unref_last(&h->refs)) {
@@ -25,7 +25,8 @@ void dpi_on_history_end(void (*fn)(uintptr_t history))
     atomic_store_explicit(&history_end, fn, memory_order_relaxed);
 }
 
-/* Drop the references of `t`, which has no references itself. */
+/* Drop the references that `t` has, after the last reference to `t` was dropped.  Homes without
+ * references are added to the list `dead`. */
 static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
     dpi_home *h = DPI_HOME_OF(tensor, t), *of_version = dpi_home_of_version(t);
@@ -49,6 +50,7 @@ static void tensor_end(dp_tensor *t, dpi_home **dead)
         tensor_end(root, dead); /* recursion of depth 1: a root has no root */
 }
 
+/* Free `p` and drop its references.  Homes without references are added to the list `dead`. */
 static void parts_end(dpi_parts *p, dpi_home **dead)
 {
     dpi_parts_discharge(p);

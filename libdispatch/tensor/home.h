@@ -44,7 +44,7 @@ static inline dpi_home *dpi_home_ref(dpi_home *h)
 }
 
 /* Return the home of t's version if `t` has a reference to that home.  NULL: the version lies in
- * t's own home, or in the home of t's root; `t` has a reference to that tensor instead. */
+ * t's own home, or in the home of t's root, to which `t` has a reference anyway. */
 static inline dpi_home *dpi_home_of_version(const dp_tensor *t)
 {
     dpi_home *h = DPI_HOME_OF(version, t->version);
@@ -102,7 +102,7 @@ static inline dpi_geometry *dpi_take_geometry(dp_tensor *t)
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
 
     if (DPI_HOME_OF(geometry, g) == DPI_HOME_OF(tensor, t))
-        dpi_home_ref(DPI_HOME_OF(geometry, g)); /* else t's reference is moved */
+        dpi_home_ref(DPI_HOME_OF(geometry, g));
     return g;
 }
 

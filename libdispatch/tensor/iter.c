@@ -37,7 +37,8 @@ static int check_config(const dp_iter_config *c, const dp_iter *it, dp_error *er
     return DP_OK;
 }
 
-/* Set the arrays for the operands; each has `capacity` elements. */
+/* Set the four arrays of `it` for the operands: two lie in `pointers`, two in `dtypes`, each with
+ * `capacity` elements. */
 static inline void set_operand_arrays(dp_iter *it, void **pointers, dp_dtype *dtypes,
                                       size_t capacity)
 {
@@ -122,8 +123,9 @@ static bool is_input(const dp_iter *it, const dp_tensor *t)
     return false;
 }
 
-/* Check the shape of output `k`, and mark the output for resizing if the shape is wrong.  An output
- * that is also an input is written in place, so it cannot be resized. */
+/* Check the shape of output `k`, and mark the output for resizing if the shape is wrong.
+ * DP_ERUNTIME: it is wrong, but DP_ITER_NO_RESIZE is set, or the output is also an input and so is
+ * written in place. */
 static int check_output(dpi_iter_plan *p, int k, dp_error *err)
 {
     const dpi_geometry *g = p->geometry[k];
@@ -152,8 +154,8 @@ static int broadcast(dpi_iter_plan *p, const dpi_geometry *g, dp_error *err)
     return rc;
 }
 
-/* Use the shape given in the configuration.  Every operand must have its number of dimensions, and
- * in each dimension at least its size, or size 1. */
+/* Use the shape given in the configuration.  Every operand must have the shape's number of
+ * dimensions, and in each dimension at least the shape's size, or size 1. */
 static int take_given_shape(dpi_iter_plan *p, dp_error *err)
 {
     char own_text[DP_SHAPE_TEXT], wanted[DP_SHAPE_TEXT];
@@ -270,10 +272,11 @@ static int deliver_outputs(dpi_iter_plan *p, dp_error *err)
     return DP_OK;
 }
 
-/* -- plain loops: contiguous operands of one shape and dtype on the CPU need no plan -- */
+/* -- plain loops need no plan: contiguous operands of one shape on the CPU, inputs of one dtype
+ * -- */
 
-/* Set operand `k` to `t` and return true, if `t` is plain, with dtype `dtype` and the shape of the
- * first input, `first`. */
+/* If `t` is contiguous, on the CPU, no wrapper and not memoryless, and has dtype `dtype` and the
+ * shape of the first input, `first`, set operand `k` to `t` and return true. */
 static inline bool set_plain_operand(dp_iter *it, int k, dp_tensor *t, const dpi_geometry *first,
                                      dp_dtype dtype)
 {
@@ -312,7 +315,8 @@ static bool is_plain(const dp_iter_config *c, const dp_tensor *first, dp_dtype w
            !((c->flags & DP_ITER_INT_TO_FLOAT) && dp_dtype_is_integral(first->dtype, true));
 }
 
-/* Set all operands that exist.  Returns false if one of them is not plain. */
+/* Set all operands that exist.  Returns false if set_plain_operand() refuses one, or an output
+ * shares its storage with another tensor that is an input. */
 static bool set_plain_operands(const dp_iter_config *c, dp_iter *it, dp_dtype written)
 {
     const dpi_geometry *first = dpi_geometry_of(c->ins[0]);

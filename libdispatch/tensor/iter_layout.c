@@ -39,9 +39,9 @@ static bool all_contiguous(const dpi_iter_plan *p)
     return true;
 }
 
-/* Tell whether all operands have the same dense layout, so that the loop is one run over the
- * elements in memory order.  `*strides`: strides of the outputs to be allocated; NULL:
- * contiguous. */
+/* Tell whether all operands, which have one shape, have their elements in the same dense order, so
+ * that one loop can visit the elements in memory order.  `*strides`: strides of the outputs to be
+ * allocated; NULL: contiguous. */
 static bool has_same_layout(const dpi_iter_plan *p, int64_t *buffer, const int64_t **strides)
 {
     const dpi_geometry *last = NULL;
@@ -77,7 +77,8 @@ static void set_1d(dp_iter *it)
 
 /* -- general path -- */
 
-/* Set the strides of operand `k` in the nest, in elements; 0 in broadcast dimensions. */
+/* Set the strides of operand `k` in the nest, in elements; 0 in dimensions in which the operand is
+ * broadcast. */
 static void fill_strides(const dpi_iter_plan *p, dpi_nest *nest, int k)
 {
     const dpi_geometry *g = p->geometry[k];
@@ -150,9 +151,9 @@ static void fill_reduced(const dpi_iter_plan *p, dpi_nest *nest, int k)
     }
 }
 
-/* Set n_each, the number of elements that are reduced to one element of an output, at most
- * INT64_MAX, which the product can exceed if there are no outputs.  If n_each is 0, give the
- * reduced dimensions size 1 in the nest, so that every output is visited and gets the result of
+/* Set n_each, the number of elements that are reduced to one element of an output.  It is cut to
+ * INT64_MAX, which the product can exceed if the outputs have no elements.  If n_each is 0, give
+ * the reduced dimensions size 1 in the nest, so that every output is visited and gets the result of
  * reducing no elements. */
 static void count_reduced_elements(const dpi_iter_plan *p, dpi_nest *nest)
 {

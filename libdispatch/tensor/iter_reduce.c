@@ -3,9 +3,11 @@
  * aten/src/ATen/TensorIteratorReduce.cpp has two strategies, chosen by the number of threads.  Here
  * the chunks depend on the shape alone, so the result has the same bits with any number of threads.
  *
- * An item of work is one chunk of the elements of some neighbouring outputs.  If there is only one
- * chunk, its accumulators are on the stack and are finished at once.  Otherwise they are in the
- * request's memory until all items are done. */
+ * In this file, an output is one element of an output tensor (or one of each, if there are
+ * several), and its elements are those that are reduced to it.  An item of work is one chunk of the
+ * elements of some neighbouring outputs.  If there is only one chunk, its accumulators are on the
+ * stack and are finished at once.  Otherwise they are in the request's memory until all items are
+ * done. */
 #include "nest.h"
 
 enum {
@@ -21,8 +23,9 @@ typedef struct job {
     const dp_reduction *r;
     void *user;
     int64_t n_outputs, n_chunks;
-    /* number of outputs along the innermost dimension that is not reduced; greatest number of
-     * outputs of an item; number of items for each chunk */
+    /* `row`: number of outputs along the innermost dimension that is not reduced.  `width`:
+     * greatest number of outputs of an item.  `n_blocks`: number of items for each chunk; they are
+     * called blocks */
     int64_t row, width, n_blocks;
     char *partial; /* [n_chunks][n_outputs] accumulators; NULL: one chunk */
     int64_t block; /* number of elements that are converted at a time; 0: no conversion */
@@ -37,10 +40,11 @@ static const int64_t *strides_at(const dp_iter *it, int d)
 typedef struct output_run {
     int64_t first, n;
     char *data[DP_ITER_OPERANDS_MAX];
-    /* bytes between reduced elements, then between outputs */
+    /* [n] bytes between elements of an output, then [n] between outputs */
     int64_t strides[2 * DP_ITER_OPERANDS_MAX];
 } output_run;
 
+/* Set `p` to the outputs of block number `block`, 0 to n_blocks - 1. */
 static void seek_outputs(const job *j, int64_t block, output_run *p)
 {
     const dp_iter *it = j->it;
@@ -156,6 +160,7 @@ static void merge_chunks(int64_t begin, int64_t end, void *user)
                         j->partial + (c + by) * row + begin * bytes, end - begin, j->user);
 }
 
+/* Write the results of all outputs, whose chunks are merged. */
 static void finish_all(const job *j)
 {
     output_run p;

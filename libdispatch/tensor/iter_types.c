@@ -5,7 +5,7 @@
 /* -- device -- */
 
 /* Find the device of the first operand that is not on the CPU; the CPU if all operands are there.
- * `*one_device`: all operands are on that device. */
+ * `*one_device`: all operands that exist are on that device. */
 static dp_device find_device(const dp_iter *it, bool *one_device)
 {
     dp_device found = DP_DEVICE_CPU;
@@ -50,8 +50,8 @@ static int check_devices(const dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* Check that all operands have host memory, which loops need.  Operands without memory pass: then
- * the loop does not run. */
+/* Check that all operands have host memory, which loops need.  If an operand is memoryless, the
+ * loop will not run, and all pass except wrappers.  Sets it->memoryless and p->fake. */
 static int check_memory(dpi_iter_plan *p, dp_error *err)
 {
     dp_iter *it = p->it;
@@ -116,8 +116,8 @@ static int check_same(const dp_iter *it, dp_error *err)
     return DP_OK;
 }
 
-/* Return the common dtype of the inputs.  0-dim inputs have promotion rules of their own, even if
- * all dtypes are equal. */
+/* Return the common dtype of the inputs.  If all dtypes are equal, it is that dtype, except for
+ * 0-dim inputs: wrapped numbers among them are promoted as numbers. */
 static dp_dtype promoted(const dpi_iter_plan *p)
 {
     const dp_iter *it = p->it;

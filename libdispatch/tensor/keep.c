@@ -79,7 +79,7 @@ static int charge(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
     if (anyway)
         dpi_account_charge_anyway(a, holder_of(word), bytes);
     else if (DPI_UNLIKELY(!dpi_account_add(a, holder_of(word), bytes)))
-        /* This sets the error. */
+        /* charge again, by the function that sets the error */
         return dp_account_charge(a, holder_of(word), 0, bytes, err);
     return 0;
 }
@@ -185,12 +185,14 @@ dpi_charge dpi_storage_split_charge(dpi_storage *s, uint64_t bytes, bool call_ma
 static int charge_tensor(dp_account *a, int holder, const dp_tensor *t, bool anyway, dp_error *err);
 static void discharge_tensor(dp_account *a, int holder, const dp_tensor *t);
 
+/* Refund the first `n` tensors of `p` once for `word`. */
 static void discharge_first(uintptr_t word, const dpi_parts *p, uint32_t n)
 {
     while (n > 0)
         discharge_tensor(account_of(word), holder_of(word), p->tensors[--n]);
 }
 
+/* Refund the tensors of `p` if they are charged to `word`. */
 static void discharge_parts(uintptr_t word, dpi_parts *p)
 {
     if (p->charged != word)
@@ -200,6 +202,7 @@ static void discharge_parts(uintptr_t word, dpi_parts *p)
     dpi_account_unref(account_of(word));
 }
 
+/* Charge the tensors of `p` to `word`, all or none.  `anyway`: even over the limit. */
 static int charge_parts(uintptr_t word, dpi_parts *p, bool anyway, dp_error *err)
 {
     uintptr_t replaced = p->charged;
@@ -229,9 +232,9 @@ static void discharge_all_parts(uintptr_t word, const dp_tensor *t)
         discharge_parts(word, g->parts);
 }
 
-/* Charge the parts of all geometries of wrapper `t`, also of replaced ones.  Only the first charge
- * of a wrapper reaches this function, so a part that several wrappers contain is not visited again
- * for each of them. */
+/* Charge the parts of all geometries of wrapper `t`, also of replaced ones.  This function runs
+ * only when the charge of t's storage has moved (charge_storage() returned 1), so a part that
+ * several wrappers contain is not visited once for each way that leads to it. */
 static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_error *err)
 {
     int rc = 0;
@@ -264,8 +267,9 @@ static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool 
     return 1;
 }
 
-/* Charge `s` to `own_word`.  Returns 1 if the charge moved to `own_word`; 0 if it was there
- * already, or stays with a holder that stands earlier in DP_HOLDER_MAP. */
+/* Charge `s` once for `own_word`, the account and holder.  Returns 1 if the charge moved to
+ * `own_word`; 0 if it was there already, or stays with a holder that does not stand later in
+ * DP_HOLDER_MAP. */
 static int charge_storage(dpi_storage *s, uintptr_t own_word, bool anyway, dp_error *err)
 {
     uintptr_t word = lock(s);

@@ -1,7 +1,8 @@
 /* layout.c -- geometry: sizes, strides, offset, and the flags computed from them
  * (c10/core/MemoryFormat.h, Contiguity.h).
  *
- * A geometry never changes after it was made.  Aliases share it. */
+ * The sizes, strides, offset and flags of a geometry never change after it was made.  The aliases
+ * of a tensor share its geometry. */
 #include "room.h"
 
 /* The dimensions of channels-last tensors, innermost first (c10/core/MemoryFormat.h). */
@@ -112,9 +113,9 @@ void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides)
     }
 }
 
-/* Compute packed strides in `order`.  A size of 0 gives strides of 0, as in PyTorch.  For a tensor
- * without the batch dimension, the last entry of `order` is not used, and the others are 1
- * smaller. */
+/* Compute packed strides in `order`, which is for tensors of `rank` dimensions.  A size of 0 gives
+ * strides of 0, as in PyTorch.  For a tensor without the batch dimension (`ndim` is rank - 1), the
+ * last entry of `order` is not used, and 1 is subtracted from the others. */
 static void strides_in(int ndim, const int64_t *sizes, const int8_t *order, int rank,
                        int64_t *strides)
 {
@@ -276,7 +277,8 @@ static bool strides_wrapped(const dpi_layout *l)
     return l->numel == 0 && memcmp(packed, l->strides, (size_t)l->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Set the extent, and check that a storage can be that long. */
+/* Set l->extent, and check that offset and strides are not negative and that a storage can be that
+ * long. */
 static int check_extent(dpi_layout *l, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];

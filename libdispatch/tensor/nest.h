@@ -1,4 +1,4 @@
-/* nest.h -- loop nests over raw host memory, and the plan from which an iterator is built. */
+/* nest.h -- nested loops over host memory, and the plan from which an iterator is built. */
 #ifndef DPI_NEST_H
 #define DPI_NEST_H
 
@@ -6,7 +6,8 @@
 #include <dispatchd/iter.h>
 
 /* -- strided.c -- */
-/* A loop nest over raw host memory.  Dimension 0 is the innermost one. */
+/* Nested loops over elements in host memory, one loop for each dimension.  Dimension 0 is the
+ * innermost one. */
 typedef struct dpi_nest {
     int n_ops, ndim; /* `ndim` is at least 1 */
     int64_t numel;
@@ -21,9 +22,10 @@ typedef struct dpi_nest {
  * of 0 does not count.  `linear`: keep the order, but move reduced dimensions inside.  `perm`
  * [ndim] receives the old index of each dimension.  Returns true if the order did not change. */
 bool dpi_nest_order(dpi_nest *nest, int *perm, bool linear);
-/* Merge neighbouring dimensions that all operands can walk with one stride. */
+/* Merge neighbouring dimensions into one where each operand can visit both with one stride. */
 void dpi_nest_coalesce(dpi_nest *nest);
-/* Run `loop` over elements [begin, end), one call per run along dimension 0. */
+/* Run `loop` over elements [begin, end), with one call for each row along dimension 0, or part of a
+ * row at the ends. */
 void dpi_nest_run(const dpi_nest *nest, int64_t begin, int64_t end, dp_iter_loop loop, void *user);
 
 /* -- transpose.c: nests with two operands, made by copy.c: operand 0 is written, operand 1 is read

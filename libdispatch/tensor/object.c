@@ -4,7 +4,8 @@
  * A kind is registered once for each generation of its plugin, and lists its objects.  An object on
  * a list is alive.  An object that has ended is on no list, and its memory stays until the last
  * reference is dropped.  Only code of the kind's plugin gets the data.  While a thread runs the
- * plugin's code on an object, the object is busy and other threads wait. */
+ * plugin's functions `end` or `adopt` on an object, the object is busy, and other threads that want
+ * it wait. */
 #define _GNU_SOURCE /* for pthread_cond_clockwait() */
 #include "object.h"
 #include "base/fp.h"
@@ -26,15 +27,17 @@ struct dpi_object_kind {
 
 struct dp_object {
     atomic_uint refs;
-    bool busy;                    /* the plugin's code is running on the object */
-    dpi_object_kind *kind;        /* NULL: the object has ended */
+    bool busy; /* a thread runs ops.end or ops.adopt on the object */
+    /* the registration on whose list the object is; NULL: the object has ended */
+    dpi_object_kind *kind;
     dp_object *next, **prev_next; /* in kind->objects */
-    uint32_t version;             /* version of the data's format */
+    uint32_t version;             /* version of the data's layout (dp_object_ops.version) */
     uint32_t n_tensors;
     dp_tensor **tensors; /* each with a reference */
     size_t bytes;
-    dpi_object_kind *origin; /* the kind with which it was made; one of its references */
-    dp_account *account;     /* the object is charged to this account */
+    /* the registration with which the object was made; the object has one of its references */
+    dpi_object_kind *origin;
+    dp_account *account; /* the object is charged to this account */
     uint64_t charged;
     _Alignas(16) char data[];
 };
@@ -163,8 +166,9 @@ static void unlist(dp_object *o)
 
 /* -- the plugin's code -- */
 
-/* Make `o` busy and release the lock, which the caller holds, to run the plugin's code on `o`.
- * code_end() takes the lock again. */
+/* Make `o` busy and release the lock, which the caller holds, so that a function of the plugin can
+ * run on `o`.  Returns the floating-point environment for code_end(), which takes the lock
+ * again. */
 static dpi_fp code_begin(dp_object *o)
 {
     o->busy = true;
@@ -223,7 +227,8 @@ static bool adopt(dp_object *o, dpi_object_kind *k, dp_error *why_not)
     return true;
 }
 
-/* Find the newest registration of k's kind.  NULL: it is `k`.  The caller holds the lock. */
+/* Find the newest registration of the kind that `k` registers.  NULL: it is `k` itself.  The caller
+ * holds the lock. */
 static dpi_object_kind *newer(const dpi_object_kind *k)
 {
     dpi_object_kind *found = kinds;
@@ -255,7 +260,7 @@ bool dpi_object_kind_end(dpi_object_kind *k, int timeout_ms, char *why, size_t b
     while (k->objects != NULL && rc != ETIMEDOUT) {
         dp_error why_not = DP_ERROR_INIT;
         dp_object *o = take_one(k);
-        if (o == NULL) { /* other threads are ending the others */
+        if (o == NULL) { /* other threads are ending the objects that are left */
             rc = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until);
             continue;
         }

@@ -14,8 +14,8 @@ int dp_internal_overlap(const dp_tensor *t)
     return 2;
 }
 
-/* `pairs_left` limits how many pairs of tensors are compared, because wrappers that share their
- * parts can be nested, so that their pairs are very many. */
+/* `pairs_left` limits how many pairs of tensors are compared, because nested wrappers that share
+ * parts can have very many pairs.  When the limit is reached, the answer is no. */
 static bool share_storage(const dp_tensor *a, const dp_tensor *b, int *pairs_left)
 {
     const dpi_geometry *ga = dpi_geometry_of(a), *gb = dpi_geometry_of(b);

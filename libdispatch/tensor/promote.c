@@ -69,7 +69,8 @@ static dp_dtype fold(dp_dtype a, dp_dtype b)
     return a == DP_DTYPE_NONE ? b : b == DP_DTYPE_NONE ? a : dp_promote_types(a, b);
 }
 
-/* Return `high`, unless low's category is higher (at::native::combine_categories). */
+/* Combine the result dtypes of two groups of operands: return `high`, that of the group with
+ * precedence, unless low's category is higher (at::native::combine_categories). */
 static dp_dtype combine(dp_dtype high, dp_dtype low)
 {
     if (high == DP_DTYPE_NONE || low == DP_DTYPE_NONE)
@@ -84,6 +85,7 @@ static dp_dtype combine(dp_dtype high, dp_dtype low)
     return h == BOOLEAN || l == FLOATING ? dp_promote_types(high, low) : high;
 }
 
+/* Return the dtype that a wrapped number of dtype `d` contributes to a result. */
 static dp_dtype wrapped_dtype(dp_dtype d)
 {
     return category[d] == COMPLEX ? DEFAULT_COMPLEX : category[d] == FLOATING ? DEFAULT_DTYPE : d;
@@ -136,13 +138,14 @@ dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
     return DPI_LIKELY(same != DP_DTYPE_NONE) ? same : result_of_any(tensors, n);
 }
 
-/* Casts within a category are allowed, and casts to a lower category are not (at::canCast). */
+/* The categories are, from low to high: bool, integral, floating, complex.  Casts within a category
+ * and to a higher one are allowed, casts to a lower one are not (at::canCast). */
 bool dp_can_cast(dp_dtype from, dp_dtype to)
 {
     if (dp_dtype_size(from) == 0 || dp_dtype_size(to) == 0)
         return false;
     int f = category[from], t = category[to];
-    /* in no category of at::canCast */
+    /* quantized dtypes are in no category of at::canCast, so only two of its rules apply to them */
     if (dp_dtype_is_quantized(from) || dp_dtype_is_quantized(to))
         return f != COMPLEX && to != DP_BOOL;
     return !(f == COMPLEX && t != COMPLEX) && !(f == FLOATING && t == INTEGRAL) &&

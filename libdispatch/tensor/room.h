@@ -40,7 +40,7 @@ size_t dpi_memory_warm(void); /* bytes of freed blocks that are cached */
 /* -- storage.c -- */
 /* Fail with DP_ENOTIMPL and PyTorch's message, because the tensors of `s` have no bytes to read. */
 int dpi_no_data(const dpi_storage *s, dp_error *err);
-/* Pin the device of `s` until dpi_device_leave(), so that its bytes can be used.  (*d)->host: the
+/* Enter the device of `s` until dpi_device_leave(), so that its bytes can be used.  (*d)->host: the
  * bytes are in host memory.  DP_ERUNTIME: "backend npu was unloaded"; DP_ENOTIMPL: `s` has no
  * memory. */
 int dpi_storage_enter(const dpi_storage *s, dpi_device **d, dp_error *err);
@@ -75,8 +75,8 @@ void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change);
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
 /* -- keep.c: its head explains charges -- */
-/* Bytes that are charged, and, in `word`, the account and the holder that pay (keep.c).  All zero:
- * no charge. */
+/* Bytes that are charged; `word` has the account and the holder to which they are charged (keep.c).
+ * All zero: no charge. */
 typedef struct dpi_charge {
     uintptr_t word;
     uint64_t bytes;
@@ -112,10 +112,11 @@ typedef struct dpi_block dpi_block;
 int dpi_block_new(dpi_device *d, dpi_storage *of, uint32_t streams, dp_error *err);
 /* Open a block of another process as the data of `of`, whose device and size are set. */
 int dpi_block_import(dpi_device *d, dpi_storage *of, const dp_block_name *name, dp_error *err);
-/* Allocate host memory and pin it with `d`, which the caller has entered and which has ops.pin.
- * For a storage that is released by dpi_block_release(*out). */
+/* Allocate host memory of at least `bytes` and pin it with `d`, which the caller has entered and
+ * which has ops.pin.  dpi_block_release(*out) releases it. */
 int dpi_block_pin(dpi_device *d, dp_device device, size_t bytes, dpi_block **out, void **data,
                   dp_error *err);
+/* dpi_storage.release of a storage in pinned memory: drop the dpi_block `block`. */
 void dpi_block_release(void *block);
 /* Take `charge` and refund it when `b` is freed. */
 void dpi_block_charge(dpi_block *b, dpi_charge charge);
@@ -124,11 +125,12 @@ void dpi_block_drop(dpi_block *b); /* Drop `b`, whose storage is gone. */
 dpi_block *dpi_block_of(const dpi_storage *s);
 /* Return the device that pinned `b`; NULL: `b` is not pinned. */
 const dpi_device *dpi_block_pinned_by(const dpi_block *b);
+/* Record that stream `s` uses `b` (dp_record_stream()). */
 int dpi_block_record(dpi_block *b, dp_stream *s, dp_error *err);
 /* Return the data of block `b`, which the new code of a device did not adopt at a reload, for a
  * call that began before that reload; NULL for all other calls. */
 void *dpi_block_replaced_data(const dpi_block *b);
-/* Pin the device of `b`, as dpi_storage_enter() does for a storage. */
+/* Enter the device of `b`, as dpi_storage_enter() does for a storage. */
 int dpi_block_enter(const dpi_block *b, dpi_device **d, dp_error *err);
 void dpi_bytes_count(int64_t bytes); /* Count bytes that were allocated (> 0) or released (< 0). */
 /* Get the bytes of all storages, and the peak of this number, which may be too low by 64 KiB for
@@ -164,8 +166,9 @@ void dpi_geometry_set_flags(dpi_geometry *g); /* Set the flags from sizes, strid
 int dpi_reshaped(dp_account *a, const dp_tensor *t, int ndim, const int64_t *sizes,
                  const int64_t *strides, dp_tensor **out, dp_error *err);
 
-/* -- tensor.c -- */
-/* Return a copy that is not charged to anybody; NULL: out of memory. */
+/* -- become.c -- */
+/* Return a copy of `p`, with references of its own, that is not charged to anybody; NULL: out of
+ * memory. */
 dpi_parts *dpi_parts_copy(const dpi_parts *p);
 void dpi_parts_free(dpi_parts *p); /* Free `p`, which belongs to no geometry.  NULL is allowed. */
 /* Check that `t` can get another geometry now.  dpi_tensors_become() checks that, too. */
@@ -176,6 +179,7 @@ int dpi_change_check(const dp_tensor *t, dp_error *err);
  * still runs.  DP_ERESOURCE: the new parts of a wrapper are over the limit of the account that the
  * wrapper is charged to.  Any thread. */
 int dpi_tensors_become(int n, dp_tensor *const *ts, dp_tensor *const *from, dp_error *err);
+/* Return the address of the first element of a tensor with geometry `g`; NULL: it has no memory. */
 static inline char *dpi_geometry_data(const dpi_geometry *g, dp_dtype dtype)
 {
     const dpi_storage *s = dpi_memory_of(g->storage);
@@ -234,6 +238,8 @@ void dpi_run_copy(dp_dtype to, char *dst, int64_t dst_stride, dp_dtype from, con
 void dpi_run_copy_uncached(dp_dtype to, char *dst, dp_dtype from, const char *src,
                            int64_t src_stride, int64_t n);
 void dpi_uncached_end(void);
-bool dpi_goes_past(int64_t bytes); /* True: `bytes` is at least half the size of the last cache. */
+/* Is `bytes` at least half the size of the last cache, and can stores of this machine bypass the
+ * caches? */
+bool dpi_goes_past(int64_t bytes);
 
 #endif

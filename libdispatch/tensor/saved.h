@@ -19,7 +19,7 @@ typedef struct dpi_saved {
 
 /* Save `t`.  Any thread. */
 void dpi_saved_set(dpi_saved *s, const dp_tensor *t);
-/* Release the references of `s`, which is then empty.  An empty `s` is fine. */
+/* Release the references of `s`, which is then empty.  `s` may be empty. */
 void dpi_saved_clear(dpi_saved *s);
 /* Make a tensor with the saved geometry, version, dtype and keys.  *out owned; it is not a view and
  * has no history.  DP_ERESOURCE: out of memory. */

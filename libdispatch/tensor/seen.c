@@ -15,8 +15,9 @@ bool dpi_geometry_read_first(dpi_geometry *g)
            state == DPI_CHANGE_READ;
 }
 
-/* Tell whether this call may use the memory of `g`.  Unless the current call made `g`, mark it
- * as read, so that it is not undone. */
+/* Tell whether this call uses the memory of `g`: `g` is not undone, and not hidden from this call
+ * (dpi_is_unseen()).  If so, and another call made `g`, mark it as read, so that it is not
+ * undone. */
 static bool growth_read(dpi_growth *g)
 {
     uint64_t state = atomic_load_explicit(&g->state, memory_order_acquire);

@@ -48,7 +48,7 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
                               d->name, n, n == 1 ? "" : "s", d->name, index);
 }
 
-/* How a block of device memory is made. */
+/* Says how a block of device memory is made: opened or allocated. */
 typedef struct source {
     uint32_t streams;            /* as in dpi_target */
     const dp_block_name *import; /* a block of another process to open; NULL: allocate */
@@ -69,7 +69,7 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
 
-/* Return how many bytes of host memory `s` uses; the bytes of a block are counted in block.c. */
+/* Return how many bytes of host memory `s` itself counts; block.c counts the bytes of a block. */
 static int64_t memory_bytes(const dpi_storage *s)
 {
     return s->data && s->block == NULL ? (int64_t)s->bytes : 0;
@@ -390,7 +390,7 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
     return rc;
 }
 
-/* Initialise the memory of `g` with a longer copy of the bytes of `s`. */
+/* Initialise the memory of `g`: `bytes` bytes, which begin with a copy of those of `s`. */
 static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
 {
     dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
@@ -445,8 +445,8 @@ static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
     return g;
 }
 
-/* Release the memories of `s` that no running call can use.  The caller is between
- * dpi_change_shapes_begin() and _end(). */
+/* Release the memories of `s` that `last`, its newest growth, or older growths replaced and that no
+ * running call can use.  The caller is between dpi_change_shapes_begin() and _end(). */
 static void release_replaced(dpi_storage *s, dpi_growth *last)
 {
     uint64_t oldest = dpi_oldest_call();
@@ -509,12 +509,14 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 
 /* -- undoing growths -- */
 
+/* Did this thread make growth `g` after change number `change`?  `g` may be NULL. */
 static bool grown_here(const dpi_growth *g, uint64_t change)
 {
     return g != NULL && since_of(g) > change &&
            atomic_load_explicit(&g->by, memory_order_relaxed) == dpi_looker_self;
 }
 
+/* Return the size of the memory that `g` replaced. */
 static size_t bytes_before(const dpi_storage *s, const dpi_growth *g)
 {
     return g->replaced != NULL ? g->replaced->memory.bytes : s->bytes;

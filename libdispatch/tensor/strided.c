@@ -1,5 +1,5 @@
-/* strided.c -- loops over raw host memory: sort and merge dimensions, run loops, copy and convert
- * elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
+/* strided.c -- nested loops over host memory: sort and merge dimensions, run loops, copy and
+ * convert elements (aten/src/ATen/TensorIterator.cpp: reorder, coalesce, for_each). */
 #include "nest.h"
 
 enum { CHUNK = 256 };   /* elements converted at a time, in two buffers of 4 KiB */
@@ -10,8 +10,8 @@ static const int64_t *strides_at(const dpi_nest *nest, int d)
     return nest->strides + (size_t)d * (size_t)nest->n_ops;
 }
 
-/* Compare dimensions `a` and `b`.  1: `a` must be outside `b`; -1: `a` must be inside `b`; 0:
- * undecided. */
+/* Compare dimensions `a` and `b`, as dpi_nest_order() sorts them.  1: `a` must be outside `b`; -1:
+ * `a` must be inside `b`; 0: undecided. */
 static int compare(const dpi_nest *nest, int a, int b, bool linear)
 {
     const int64_t *sa = strides_at(nest, a), *sb = strides_at(nest, b);
@@ -290,8 +290,8 @@ bool dpi_goes_past(int64_t bytes)
     return bytes >= h;
 }
 
-/* Only whole cache lines bypass the caches, because the processor would have to read a line before
- * it could store a part of it. */
+/* Copy bytes.  Only whole cache lines bypass the caches, because the processor would have to read a
+ * line before it could store a part of it. */
 static void move_uncached(char *dst, const char *src, int64_t bytes)
 {
     enum { LINE = 64, EACH = sizeof(__m128i) };

@@ -1,13 +1,14 @@
 /* tensor_i.h -- storage, geometry, tensor: the structs behind dp_tensor.
  *
  * A storage is a range of bytes on one device.  A geometry is immutable: sizes, strides and offset,
- * the flags derived from them, and the storage.  A tensor and the parts made with it lie in one
- * block of memory with a reference count, the tensor's home.
+ * the flags derived from them, and the storage.  A tensor and the version, storage and geometry
+ * that are made with it lie in one block of memory with a reference count, the tensor's home.
  *
  * A resize gives the tensor a new geometry.  A running call does not see changes by other calls:
  * for that call, a tensor has the geometry that it had when the call began, or that the call itself
- * gave it.  Therefore one connection's call can resize a tensor while a kernel of another
- * connection reads the tensor. */
+ * gave it.  Here, a call is an outermost call of an operator, with everything that it calls, or all
+ * calls between dp_ctx_begin() and dp_ctx_end().  Therefore one connection's call can resize a
+ * tensor while a kernel of another connection reads the tensor. */
 #ifndef DPI_TENSOR_I_H
 #define DPI_TENSOR_I_H
 
@@ -21,7 +22,8 @@
  * memoryless, and the tensor has the key Fake. */
 enum { DPI_MEMORYLESS = 1 << 30, DPI_FAKE = DPI_MEMORYLESS | 1 << 29 };
 
-/* The device of a new tensor, and the account that is charged for its memory. */
+/* The device of a new tensor, with the flags above, and the account that is charged for its
+ * memory. */
 typedef struct dpi_target {
     dp_device device;
     /* id of a session's current streams (dpi_streams_id()): memory of a device is allocated for the
@@ -32,17 +34,19 @@ typedef struct dpi_target {
 
 typedef struct dpi_storage {
     dp_device device;
-    void *data;              /* can be NULL if `bytes` is 0; becomes NULL when the device ends */
+    /* NULL: `bytes` is 0, or the storage is memoryless, or the data was released (the device ended,
+     * or a reload did not adopt the data, or a growth replaced it) */
+    void *data;
     size_t bytes;            /* usable bytes; memoryless: bytes that the tensors' sizes need */
     atomic_uint_fast64_t id; /* never reused; 0: not assigned yet */
-    /* releases memory that an embedder or block.c provided; NULL: alloc.c or the device releases
-     * `data` */
+    /* releases `data` that is an embedder's, or pinned (dpi_block_release()); does nothing for
+     * `data` in the storage's home; NULL: dpi_memory_free() or the device releases `data` */
     void (*release)(void *arg);
     void *release_arg;
     bool host;       /* `data` is host memory */
     bool memoryless; /* has no data, whatever `bytes` is: device meta, fakes, wrappers */
     bool fake;       /* memoryless, and its tensors have the key Fake */
-    /* 1 + slot of the wrapper's kind, for which dpi_kind_unref() is due; 0: none */
+    /* of a wrapper: 1 + the slot for which dpi_kind_unref() is called at the end; 0: none */
     uint8_t kind_ref;
     const char *kind; /* name of the wrapper's kind, in the storage's home; NULL: no wrapper */
     struct dpi_block *block; /* device block that `data` lies in; NULL: host memory */
@@ -52,7 +56,7 @@ typedef struct dpi_storage {
      * operators with an account. */
     atomic_uintptr_t charged;
     uint32_t charge_count;
-    bool call_made; /* a call of an operator allocated `bytes` */
+    bool call_made; /* a call of an operator with an account allocated `bytes` */
     uint64_t total_bytes, call_made_bytes;
     bool fixed; /* cannot grow: the memory is an embedder's or another process's */
     _Atomic(struct dpi_growth *) growth; /* the newest; NULL: it never grew */
@@ -86,12 +90,15 @@ typedef struct dpi_version {
     atomic_uint_fast64_t value;
 } dpi_version;
 
-/* The parts that a wrapper tensor is made of, in one block.  They belong to the wrapper's geometry
- * and are replaced with it, so a running call sees old parts with an old geometry. */
+/* The parts (tensors, integers, doubles) that a wrapper tensor is made of (dp_wrapper), in one
+ * block.  They belong to the wrapper's geometry and are replaced with it, so a running call sees
+ * old parts with an old geometry. */
 typedef struct dpi_parts {
     uint32_t version, n_tensors, n_ints, n_doubles;
     int32_t layout;
-    uint32_t depth; /* 1 + the greatest depth among `tensors` when the wrapper was first made */
+    /* 1 + the greatest depth among `tensors` when the wrapper was first made; a tensor that is no
+     * wrapper has depth 0 */
+    uint32_t depth;
     dp_tensor *const *tensors; /* [n_tensors] each with a reference */
     const int64_t *ints;
     const double *doubles;
@@ -138,13 +145,14 @@ struct dp_tensor {
     dp_keyset keys; /* first member: ABI promise of tensor.h */
     uint32_t refs;  /* changed only by dp_tensor_ref() and dp_tensor_unref() */
     dp_dtype dtype;
-    bool wrapped;
+    bool wrapped; /* a 0-dim tensor made from a number (c10 is_wrapped_number), not a wrapper */
     _Atomic(dpi_geometry *) geometry; /* read it with dpi_geometry_of() */
     dpi_version *version;
     _Atomic(void *) attached; /* written by dispatch/call/attach.c; NULL: nothing attached */
-    dp_tensor *root;   /* base of a view, with a reference; it is no view itself.  NULL: no view */
-    uint8_t creation;  /* DP_CREATED_*, for views */
-    bool grad_by_root; /* of a view: `keys` has the skip bit only because `root` may get it */
+    dp_tensor *root;  /* base of a view, with a reference; it is no view itself.  NULL: no view */
+    uint8_t creation; /* DP_CREATED_*, for views */
+    /* of a view: `keys` has the skip bit (DPI_GRAD_BIT) only because `root` may get it */
+    bool grad_by_root;
     /* For views: low bits of the version at which `history` was recorded.  An in-place operation on
      * the base, or on another view of the base, increases the version, and then `history` is out of
      * date (libdispatch/autograd). */
@@ -157,10 +165,10 @@ struct dp_tensor {
  * A view uses the geometry of its own home, the storage of its base and, after dpi_tensor_join(),
  * the version of its base.  An alias uses none of these three from its own home.
  *
- * A reference to a part is a reference to the whole home of that part.  A tensor has references to
- * the homes of its geometry and its version.  A geometry has references to the homes of its storage
- * and of the geometry that it replaced.  Therefore a replaced geometry also stays while views use
- * it. */
+ * A reference to a version, storage or geometry is a reference to the whole home in which it lies.
+ * A tensor has references to the homes of its geometry and its version.  A geometry has references
+ * to the homes of its storage and of the geometry that it replaced.  Therefore a replaced geometry
+ * also stays while views use it. */
 typedef struct dpi_home {
     dp_tensor tensor; /* holds one reference to the home until dp_tensor_destroy() */
     atomic_uint refs;
@@ -172,12 +180,12 @@ typedef struct dpi_home {
     dpi_geometry geometry;
 } dpi_home;
 
-/* Tell whether `t` is a wrapper to whose home only `t` and its geometry refer, and nobody else
- * refers to that geometry. */
+/* Tell whether `t` is a wrapper whose home has only two references, by `t` and by its geometry, and
+ * that geometry's home only one, by `t`. */
 bool dpi_parts_are_only(const dp_tensor *t);
 
-/* Tell whether the caller has the only reference to `t` and to all parts of it, and `t` shares its
- * version with no other tensor. */
+/* Tell whether the caller has the only reference to `t` and to the version, storage and geometry of
+ * `t`, so that no other tensor shares these. */
 static inline bool dpi_tensor_is_only(const dp_tensor *t)
 {
     const dpi_home *h = (const dpi_home *)(const void *)t; /* `tensor` is the first member */
@@ -190,7 +198,7 @@ _Static_assert(offsetof(dpi_home, tensor) == 0, "dpi_tensor_is_only() needs it")
 
 /* Set or clear the skip bit of t's keys; any thread. */
 void dpi_tensor_may_grad(dp_tensor *t, bool on);
-/* May t, which has the skip bit, require a gradient?  A view has the bit from its creation on,
+/* May `t`, which has the skip bit, require a gradient?  A view has the bit from its creation on,
  * since its root may require a gradient later; until then the answer is no. */
 static inline bool dpi_grad_is_likely(const dp_tensor *t)
 {
@@ -210,7 +218,7 @@ typedef struct dpi_looker {
     /* dpi_changes.n when the thread's call began; 0: no call runs.  Written only by that thread */
     atomic_uint_fast64_t began;
 } dpi_looker;
-/* a dummy that all threads share that never made a call */
+/* this thread's looker; before the thread's first call a dummy that all such threads share */
 extern _Thread_local dpi_looker *dpi_looker_self;
 
 /* Set the function that returns the least dpi_looker.began of all running calls: 0 if a call is
@@ -255,8 +263,8 @@ static inline dpi_geometry *dpi_replaced_of(const dpi_geometry *g)
     return atomic_load_explicit(&g->replaced, memory_order_acquire);
 }
 
-/* Mark geometry `g`, which replaced another, as used by this call.  Returns false if `g` was
- * undone. */
+/* Mark geometry `g`, which replaced another one, as used, so that it is not undone; not necessary
+ * if this call made it.  Returns false if `g` was undone. */
 bool dpi_geometry_read_first(dpi_geometry *g);
 static inline bool dpi_geometry_read(dpi_geometry *g)
 {
@@ -265,8 +273,8 @@ static inline bool dpi_geometry_read(dpi_geometry *g)
 }
 
 /* Return the geometry of `t`, borrowed.  During a call of an operator the result is always the same
- * geometry, unless the call itself changes it.  Outside of a call the result is the newest
- * geometry, and is valid until the tensor is resized. */
+ * geometry, unless the call itself changes it.  Outside of a call the result is the newest geometry
+ * that was not undone, and is valid until the tensor is resized. */
 static inline const dpi_geometry *dpi_geometry_of(const dp_tensor *t)
 {
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_acquire);
@@ -318,8 +326,8 @@ typedef struct dpi_layout {
     /* elements up to the end of the last one, from the storage's begin; unused if `numel` is 0 */
     int64_t extent;
 } dpi_layout;
-/* Check sizes and strides: none is negative, the product of sizes fits int64, and the extent is at
- * most DP_LIMIT_STORAGE_BYTES. */
+/* Check sizes and strides: none is negative (but contiguous strides of an empty tensor may have
+ * wrapped), the product of sizes fits int64, and the extent is at most DP_LIMIT_STORAGE_BYTES. */
 int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                      dpi_layout *out, dp_error *err);
 /* Set `*out` to a contiguous layout, with the checks of dpi_packed_check(). */
@@ -327,13 +335,16 @@ int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout
                       dp_error *err);
 /* Return how many bytes a storage needs for this geometry; 0 if the geometry has no elements. */
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
+/* Compute strides [ndim]: contiguous ones; those of memory format `f`, which DP_PRESERVE is not;
+ * dense ones in the order of `like`, the strides of another tensor of these sizes.  DP_ERUNTIME:
+ * `f` has no strides for `ndim` dimensions. */
 void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides);
 int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64_t *strides,
                        dp_error *err);
 void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like, int64_t *strides);
 
 /* Allocate host memory, 64-byte aligned, not initialised.  Freed blocks are cached.  NULL: out of
- * memory, or `bytes` is 0.  Any thread. */
+ * memory, or `bytes` is 0 or more than alloc.c allows (1 TiB).  Any thread. */
 void *dpi_memory_alloc(size_t bytes);
 /* `bytes` as for dpi_memory_alloc(); `p` may be NULL */
 void dpi_memory_free(void *p, size_t bytes);
@@ -361,9 +372,9 @@ size_t dpi_blocks_reap(void);
 void dpi_blocks_settle(int bit);
 /* Check that the device of t's memory still exists.  DP_ERUNTIME: "backend npu was unloaded". */
 int dpi_tensor_check_device(const dp_tensor *t, dp_error *err);
-/* Give `t` back the geometry that it had after change number `change`, for changes that this thread
- * made; changes by other threads stay.  The version is not restored.  Call it during the call that
- * made the changes.  DP_ERESOURCE: out of memory; `t` is unchanged. */
+/* Undo the changes of t's geometry that this thread made after change number `change`; a change by
+ * another thread, and everything before it, stays.  The version is not restored.  Call it during
+ * the call that made the changes.  DP_ERESOURCE: out of memory; `t` is unchanged. */
 int dpi_tensor_restore(dp_tensor *t, uint64_t change, dp_error *err);
 /* Undo the growths of t's storages since `change`, after dpi_tensor_restore() for all tensors of
  * the call: a storage gets its replaced memory back, and the new memory is released.  A growth
@@ -373,10 +384,11 @@ void dpi_tensor_shrink(dp_tensor *t, uint64_t change);
 /* Make a tensor over the storage of `t`, which must be large enough, with t's dtype and a version
  * of its own. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
-/* Make `v`, to which only the caller refers, a view of `base`: they share base's version.  Unless
- * `detached`, v's root is base's root, or `base` if that has none.  `creation` is one of
- * DP_CREATED_*.  If the base is a view itself, base's own `creation` is used instead if `creation`
- * is DP_CREATED_DEFAULT or if base's is DP_CREATED_INFERENCE. */
+/* Make `v`, to which only the caller refers, a view of `base`: they share base's version.  If
+ * `detached`, `v` has no root; otherwise v's root is base's root, or `base` if that has none, and
+ * `v` gets the skip bit if its dtype can have a gradient and it was not made in inference mode.
+ * `creation` is one of DP_CREATED_*.  If the base is a view itself, base's own `creation` is used
+ * instead if `creation` is DP_CREATED_DEFAULT or if base's is DP_CREATED_INFERENCE. */
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
 /* Make a fake of `t`: a tensor with its dtype, device and geometry, over a new storage of the same
  * size without memory. */
@@ -398,8 +410,9 @@ bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 /* -- wrapper.c -- */
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
-/* These implement functions of api.h that have a context; dispatch/call/host_tensor.c passes the
- * parts of the context that they need, such as the account. */
+/* The functions dpi_x() below, and the two above, do the work of dp_x() in api.h, which has a
+ * context; dispatch/call/host_tensor.c passes what they need of the context, such as the
+ * account. */
 int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
 int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,

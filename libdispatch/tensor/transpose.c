@@ -8,7 +8,8 @@
 #include "nest.h"
 
 enum {
-    TILE_SIDE = 64,        /* elements of a tile in each dimension, if both are that long */
+    /* elements of a tile in each of its two dimensions, if both are that long */
+    TILE_SIDE = 64,
     TILE_BYTES = 32 << 10, /* greatest size of a tile in bytes */
     VECTOR = 16, /* bytes of a vector; the registers hold the 16 vectors of the largest block */
     TILE_ELEMENTS = TILE_SIDE * TILE_SIDE /* greatest number of elements of a tile */
@@ -31,9 +32,9 @@ static int64_t least(int64_t a, int64_t b)
 /* -- square blocks of elements, transposed in registers -- */
 
 /* Function name(): transpose one block of n x n elements.  A stage interleaves the elements of rows
- * i and i + n/2: `low` selects the first half of the result, `high` the second half.  After log2(n)
- * stages, row i is column i of the source.  `rows`: number of source rows; if it is less than n,
- * the last row is read in place of the missing rows.
+ * i and i + n/2: `low` and `high` are the lists of indices that select the first and the second
+ * half of the result.  After log2(n) stages, row i is column i of the source.  `rows`: number of
+ * source rows; if it is less than n, the last row is read in place of the missing rows.
  *
  * Function name_all(): transpose n0 runs of na elements, each run contiguous, into na rows of n0
  * elements.  A block that is only partly inside is read and written as a whole.  The elements that

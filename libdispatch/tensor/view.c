@@ -1,5 +1,5 @@
-/* view.c -- views (another geometry over the same storage), and the shape that two shapes broadcast
- * to. */
+/* view.c -- makes views (tensors with another geometry over the same storage), and computes the
+ * shape to which two shapes broadcast. */
 #include "home.h"
 
 int dpi_view_as(const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim, const int64_t *sizes,
@@ -74,7 +74,8 @@ bool dp_view_strides(const dp_tensor *t, int ndim, const int64_t *sizes, int64_t
     return true;
 }
 
-/* No check is needed: the view has exactly t's elements, so it lies within t's storage. */
+/* A tensor with elements needs no check: the view has exactly t's elements, so it lies within t's
+ * storage. */
 int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor **out,
                    dp_error *err)
 {
@@ -84,7 +85,9 @@ int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor
     *out = NULL;
     if (ndim > DP_DIM_MAX || !dp_view_strides(t, ndim, sizes, strides))
         return DP_OK;
-    if (DPI_UNLIKELY(g->numel == 0 || g->parts != NULL)) /* strides not usable, or no bytes */
+    /* an empty tensor, whose strides may have wrapped, or a wrapper, which has no bytes: both need
+     * the checks of dpi_as_strided() */
+    if (DPI_UNLIKELY(g->numel == 0 || g->parts != NULL))
         return dpi_as_strided(t, ndim, sizes, strides, g->offset, out, err);
     dpi_layout l = {ndim, sizes, strides, g->offset, g->numel, 0};
     int rc = dpi_tensor_on(t, &l, out, err);

@@ -1,5 +1,5 @@
-/* wrapper.c -- tensors made of tensors: a kind, parts (tensors, integers, doubles), a layout, and
- * no memory.
+/* wrapper.c -- tensors made of tensors: wrapper tensors, which have a kind, parts (tensors,
+ * integers, doubles) and a layout, and no memory.
  *
  * A wrapper cannot contain itself.  Its depth (dpi_parts.depth) is computed when it is made, is
  * greater than that of each of its parts, and never changes; dpi_wrapper_become() refuses parts

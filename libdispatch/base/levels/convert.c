@@ -4,8 +4,10 @@
  * base/convert.c chooses the level at run time. */
 #include "base/levels/convert.h"
 
-/* One loop.  Its three branches are for packed source and destination, for one source element that
- * fills a packed destination, and for other strides.  M: source type; O: destination type. */
+/* One loop.  Its three branches are for packed source and destination, for one source element
+ * (stride 0) that fills a packed destination, and for other strides.  The parameters are those of
+ * CV_FROM and CV_TO (convert.h); M and O are the source's and the destination's type in memory,
+ * `kind` is the class of the value read, and ds and ss are the strides in bytes. */
 #define CV_LOOP(from, from_dtype, M, kind, to, O)                                                  \
     static void from##_to_##to(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)      \
     {                                                                                              \
@@ -42,8 +44,8 @@ static void wide_f16_to_f32(char *dst, int64_t ds, const char *src, int64_t ss, 
     f16_to_f32(dst + i * ds, ds, src + i * ss, ss, n - i);
 }
 
-/* Blocks with a NaN use the scalar loop: the CPU's instruction keeps a NaN's payload, but
- * dp_float_to_float16() drops it. */
+/* Blocks of 8 elements with a NaN among them use the scalar loop: the CPU's instruction keeps a
+ * NaN's payload, but dp_float_to_float16() drops it. */
 static void wide_f32_to_f16(char *dst, int64_t ds, const char *src, int64_t ss, int64_t n)
 {
     int64_t i = 0;
@@ -89,7 +91,8 @@ CV_F16S(CV_TO_F16)
 #define CV_WIDE(from_dtype, from, to_dtype, to)    [to_dtype][from_dtype] = wide_##from##_to_##to,
 #define CV_BOTH(dtype, name)                                                                       \
     CV_WIDE(dtype, name, DP_FLOAT16, f16) CV_WIDE(DP_FLOAT16, f16, dtype, name)
-/* float16 entries are listed twice; the later entry replaces the first (-Woverride-init).  The
+/* Entries for float16 are listed twice: the later one, with the faster loop, replaces the first
+ * (-Woverride-init).  Equal 16-bit floats are copied as int16, so that NaNs do not change.  The
  * empty comments prevent clang-format from joining lines. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"

@@ -2,7 +2,8 @@
  *
  * levels/convert.c and base/convert.c include this file.  On every machine a float that an integer
  * type cannot represent becomes what x86-64's cvttsd2si gives.  As in ATen, a float becomes uint8
- * by way of int64, and any value becomes a 16-bit float by way of float. */
+ * by way of int64, int8 and int16 by way of int32, and any value becomes a 16-bit float by way of
+ * float. */
 #ifndef DPI_LEVELS_CONVERT_H
 #define DPI_LEVELS_CONVERT_H
 
@@ -30,7 +31,8 @@ typedef struct cv_bf16 {
 } CV_UNALIGNED cv_bf16;
 
 /* X(suffix of names, dtype, type in memory, class of the value read).  The class is I for an
- * integer, R for a real number, C for a complex number. */
+ * integer, R for a real number, C for a complex number.  CV_TO(X) is the same list for
+ * destinations, without the class. */
 #define CV_FROM(X, ...)                                                                            \
     X(b8, DP_BOOL, cv_u8, I, __VA_ARGS__)                                                          \
     X(u8, DP_UINT8, cv_u8, I, __VA_ARGS__)                                                         \
@@ -75,7 +77,7 @@ static inline double _Complex cv_read_c128(double _Complex x)
 {
     return x;
 }
-/* Read an element as the narrowest C type that represents all its values. */
+/* Read an element as a number of a C type that represents all values of its dtype. */
 #define CV_READ_b8(x)   ((x) != 0)
 #define CV_READ_u8(x)   (x)
 #define CV_READ_i8(x)   (x)

@@ -25,8 +25,8 @@ extern "C" {
 #ifndef DP_ABI_DRAFT
 #define DP_ABI_DRAFT 2
 #endif
-/* The oldest minor version of the host on which the plugin runs.  Define it only if that is older
- * than DP_ABI_MINOR. */
+/* The oldest minor version of the host's interface on which the plugin runs.  Define it before
+ * including the header, and only if that is older than DP_ABI_MINOR. */
 #ifndef DP_ABI_TARGET
 #define DP_ABI_TARGET DP_ABI_MINOR
 #endif
@@ -34,7 +34,7 @@ extern "C" {
  * with any other dtype.  Define it only to accept fewer dtypes. */
 #ifndef DP_DTYPES_KNOWN
 #define DP_DTYPES_KNOWN (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
-/* Bit of one row of the map. */
+/* The term of that sum for one row of the map. */
 #define DP_DTYPE_KNOWN_(id, number, dtype_name, aten, bytes, category) | 1ull << (number)
 #endif
 #define DP_ABI_MAGIC 0x31504d44u /* "DMP1", the first member of dp_root */
@@ -104,7 +104,7 @@ enum { /* dp_schema_info.flags */
         * operators that it calls */
        DP_OP_IMPLICIT = 2,
        DP_OP_VARARG = 4, /* "...": the operator takes more arguments than its schema names */
-       DP_OP_VARRET = 8
+       DP_OP_VARRET = 8  /* "...": the operator returns more values than its schema names */
 };
 
 enum { /* dp_schema_info.variant; these are the values of PyTorch's SchemaKind */
@@ -180,7 +180,8 @@ enum {                      /* dp_block.kind */
        DP_BLOCK_IMPL,       /* TORCH_LIBRARY_IMPL: IMPL items for `key` */
        DP_BLOCK_FALLBACK,   /* one boxed kernel for `key`, for all operators */
        DP_BLOCK_BACKEND,    /* names backend `ns`; data = dp_device_ops or NULL */
-       DP_BLOCK_OBSERVER,   /* fn = dp_observer_fn */
+       /* fn = dp_observer_fn; key = key or operator to observe, "" = all calls */
+       DP_BLOCK_OBSERVER,
        /* fn = dp_hook_fn: runs after the records were checked and before they are published.  If it
         * fails, the load is refused.  Default: no hook. */
        DP_BLOCK_ON_LOAD,
@@ -250,8 +251,8 @@ typedef struct dp_block {
     uint64_t dtypes; /* DP_DTYPES_KNOWN of the compiled file; 0: all dtypes of the host */
 } dp_block;
 
-/* A hook of a plugin.  It fails as a kernel does: a DP_E* code after dp_fail().  It runs on the
- * thread that loads or unloads the plugin, while no call of the plugin runs. */
+/* A hook of a plugin.  It fails as a kernel does, by returning the code of dp_fail().  It runs on
+ * the thread that loads or unloads the plugin, while no call of the plugin runs. */
 typedef int (*dp_hook_fn)(dp_ctx *ctx);
 
 /* One call, as an observer gets it.  Everything is borrowed until the observer returns; `args` and

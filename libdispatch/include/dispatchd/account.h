@@ -1,5 +1,5 @@
-/* dispatchd/account.h -- an account counts what a session uses: for each holder, a kind of use such
- * as tensors or programs, a number of things and a number of bytes, each with a limit.
+/* dispatchd/account.h -- an account counts what a session uses: for each holder (a kind of use,
+ * such as tensors or programs) a number of things and a number of bytes, each with a limit.
  *
  *     dp_account_new(limits, &a, err);
  *     if (dp_account_charge(a, DP_HOLDER_PROGRAMS, 1, bytes, err) == 0) ...

@@ -11,9 +11,9 @@
  * failure.  Thread: the one that uses the context; a function without a context may be called from
  * any thread. */
 
-/* Functions that are defined above libdispatch/dispatch, such as those of libdispatch/autograd.
- * The host's table gets them at the start of the process, since libdispatch/dispatch must not refer
- * to them. */
+/* DP_FN_ABOVE is DP_FN for functions that higher folders define: libdispatch/autograd and
+ * libdispatch/program.  The host's table gets these functions at the start of the process, since
+ * libdispatch/dispatch, which has the table, must not refer to higher folders. */
 #ifndef DP_FN_ABOVE
 #define DP_FN_ABOVE DP_FN
 #endif
@@ -24,16 +24,17 @@
 DP_FN(int, dp_vfail,
       (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
 /* Allocate scratch memory of the running kernel, 64-byte aligned.  It is released when the kernel
- * returns.  Before that, the host copies the contents that the kernel's returns point to (lists,
- * strings) to memory that is released with the caller's scratch memory.  For a caller with C types
- * (typed.h) nothing is copied, and the kernel's memory is released later.  NULL: no memory, and the
- * error is set.  `bytes` may be 0. */
+ * returns, and outside of kernels by dp_ctx_reset().  Before that, the host copies the contents
+ * that the kernel's returns point to (lists, strings) to memory that is released with the caller's
+ * scratch memory.  If the caller uses C types (typed.h), nothing is copied, and the kernel's memory
+ * may stay until the caller's is released.  NULL: no memory, and the error is set.  `bytes` may be
+ * 0. */
 DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
 /* Run `fn` over [begin, end) in pieces of at least `grain`, on the calling thread and on threads of
- * the host, as many as the session may use.  Returns 0 when all pieces have run.  If the request
- * was cancelled, returns the code of dp_checkpoint(), which the kernel must return, and the memory
- * that `fn` writes is unspecified.  If one step of `fn` takes more than 10 ms, `fn` should check
- * dp_stop_code(). */
+ * the host, as many as the session may use.  Returns 0 when all pieces have run.  DP_ECANCELLED or
+ * DP_EDEADLINE, as from dp_checkpoint(): the request must stop, and the memory that `fn` writes is
+ * unspecified.  DP_EPLUGIN: `fn` called an operator or ended a thread.  If one step of `fn` takes
+ * more than 10 ms, `fn` should check dp_stop_code(). */
 DP_FN(int, dp_parallel_for,
       (dp_ctx * ctx, int64_t begin, int64_t end, int64_t grain, dp_range_fn fn, void *user),
       (ctx, begin, end, grain, fn, user))
@@ -46,9 +47,9 @@ DP_FN(dp_tensor *, dp_tensor_unref, (dp_tensor * t), (t))
 /* Fill in *view.  Set view->size first (DP_VIEW does). */
 DP_FN(void, dp_tensor_view, (const dp_tensor *t, dp_view *view), (t, view))
 DP_FN(dp_keyset, dp_tensor_keys, (const dp_tensor *t), (t))
-/* Set whether `t` may have a gradient.  Kernels with DP_FLAG_GRAD run only for calls that have such
- * an argument.  A layer sets this for tensors that require a gradient and for tensors computed from
- * them.  Resetting it only saves time. */
+/* Set whether `t` may have a gradient, now or later.  Kernels with DP_FLAG_GRAD run only for calls
+ * that have such an argument.  A layer sets this for tensors that require a gradient and for
+ * tensors computed from them.  Resetting it only saves time. */
 DP_FN(void, dp_tensor_set_may_grad, (dp_ctx * ctx, dp_tensor *t, bool on), (ctx, t, on))
 DP_FN(bool, dp_tensor_may_grad, (const dp_tensor *t), (t))
 /* Return the storage offset in elements (Tensor.storage_offset). */
@@ -56,7 +57,8 @@ DP_FN(int64_t, dp_tensor_offset, (const dp_tensor *t), (t))
 DP_FN(uint64_t, dp_tensor_storage_id, (const dp_tensor *t), (t))    /* equal ids: one storage */
 DP_FN(size_t, dp_tensor_storage_bytes, (const dp_tensor *t), (t))
 DP_FN(bool, dp_tensor_is_wrapped, (const dp_tensor *t), (t))        /* is it a wrapped number? */
-DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on)) /* for 0-dim tensors only */
+/* no effect unless `t` is 0-dim */
+DP_FN(void, dp_tensor_set_wrapped, (dp_tensor * t, bool on), (t, on))
 /* Return how often the tensor, or a tensor that shares its memory as a view, was written.  The host
  * counts one version for a call of a kernel whose schema marks `t` as written, unless the kernel's
  * own calls counted one for `t` already. */
@@ -69,13 +71,14 @@ DP_FN(void, dp_tensor_bump_version, (dp_tensor * t), (t))
  * format and `t` does not have the number of dimensions that `f` needs. */
 DP_FN(bool, dp_tensor_is_contiguous, (const dp_tensor *t, dp_memory_format f), (t, f))
 DP_FN(bool, dp_tensor_is_dense, (const dp_tensor *t), (t)) /* non_overlapping_and_dense */
+/* Tensor.suggest_memory_format */
 DP_FN(dp_memory_format, dp_tensor_suggest_format, (const dp_tensor *t), (t))
 
 /* -- new tensors -- */
 
 /* Make a tensor with undefined contents.  sizes [ndim] >= 0.  `format`: DP_CONTIGUOUS;
- * DP_CHANNELS_LAST for 4 (or 3) dimensions; DP_CHANNELS_LAST_3D for 5 (or 4).  *out owned.  Source:
- * at::empty. */
+ * DP_CHANNELS_LAST for 4 dimensions, or 3 without the batch; DP_CHANNELS_LAST_3D for 5, or 4
+ * without the batch.  *out owned.  Source: at::empty. */
 DP_FN(int, dp_empty,
       (dp_ctx * ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
        dp_memory_format format, dp_tensor **out),
@@ -96,9 +99,9 @@ DP_FN(int, dp_empty_like,
 /* -- views by strides -- */
 
 /* Make a tensor on the storage of `t`.  strides [ndim] NULL: contiguous; storage_offset in
- * elements; both are checked against the size of the storage.  If the schema marks a return of the
- * kernel as a view of `t`, the tensor becomes a view, with the version counter and the root of `t`.
- * *out owned.  Source: at::as_strided. */
+ * elements; both are checked against the size of the storage.  If the kernel returns the tensor,
+ * and the schema marks that return as a view of `t`, the host then makes it a view, with the
+ * version counter and the root of `t`.  *out owned.  Source: at::as_strided. */
 DP_FN(int, dp_as_strided,
       (dp_ctx * ctx, const dp_tensor *t, int ndim, const int64_t *sizes, const int64_t *strides,
        int64_t storage_offset, dp_tensor **out),
@@ -132,24 +135,28 @@ DP_FN(int, dp_internal_overlap, (const dp_tensor *t), (t))
 
 DP_FN(size_t, dp_dtype_size, (dp_dtype d), (d))          /* bytes; 0 for an unknown dtype */
 DP_FN(const char *, dp_dtype_name, (dp_dtype d), (d))    /* "float32"; "?" for an unknown dtype */
+/* c10::promoteTypes; DP_DTYPE_NONE: a dtype is unknown, or one is quantized and they differ */
 DP_FN(dp_dtype, dp_promote_types, (dp_dtype a, dp_dtype b), (a, b))
-/* Return the result dtype of tensors [n]; NULL entries are skipped.  DP_DTYPE_NONE: no tensors.
- * Source: at::result_type. */
+/* Return the result dtype of tensors [n]; NULL entries are skipped.  DP_DTYPE_NONE: there are no
+ * tensors, or one is quantized and another has another dtype.  Source: at::result_type. */
 DP_FN(dp_dtype, dp_result_type, (dp_tensor *const *tensors, size_t n), (tensors, n))
-DP_FN(bool, dp_can_cast, (dp_dtype from, dp_dtype to), (from, to))
+DP_FN(bool, dp_can_cast, (dp_dtype from, dp_dtype to), (from, to)) /* c10::canCast */
 
 /* -- shapes -- */
 
-/* Compute the shape to which shapes a [na] and b [nb] broadcast: out [max(na, nb)]. */
+/* Compute the shape to which shapes a [na] and b [nb] broadcast: out [max(na, nb)].  DP_ERUNTIME:
+ * they do not broadcast. */
 DP_FN(int, dp_broadcast_shapes,
       (dp_ctx * ctx, int na, const int64_t *a, int nb, const int64_t *b, int64_t *out),
       (ctx, na, a, nb, b, out))
 
 /* -- elementwise loops: broadcast, promote, allocate outputs, then run a loop (iter.h) -- */
 
-/* Fill in *it.  If this fails, outputs that it allocated are released and set back to NULL; if a
- * loop fails later, the caller still owns them.  DP_ERUNTIME: the operands cannot be combined,
- * because of their shapes, dtypes, devices or overlap.  Source: TensorIteratorConfig::build. */
+/* Fill in *it.  Allocates outputs that are NULL, and resizes outputs of another shape, with
+ * PyTorch's warning for those that had elements.  If this fails, the allocated outputs are released
+ * and set back to NULL; if a loop fails later, the caller still owns them.  DP_ERUNTIME: the
+ * operands cannot be combined, because of their shapes, dtypes, devices or overlap.  Source:
+ * TensorIteratorConfig::build. */
 DP_FN(int, dp_iter_build,
       (dp_ctx * ctx, const dp_iter_config *config, dp_iter *it), (ctx, config, it))
 /* Run `loop` over all elements, on several threads, in pieces of at least config.grain elements.
@@ -161,9 +168,9 @@ DP_FN(int, dp_iter_run_1d,
       (dp_ctx * ctx, const dp_iter *it, dp_iter_loop loop, void *user), (ctx, it, loop, user))
 
 /* Reduce the elements that belong to each element of the outputs, for an iterator with
- * DP_ITER_REDUCE.  If there are no such elements, outputs get the result that r->begin and
- * r->finish give.  Set r->size first.  The result has the same bits with any number of threads.
- * Fails like dp_iter_run(). */
+ * DP_ITER_REDUCE.  If an element of the outputs has no such elements, it gets the result that
+ * r->begin and r->finish give.  Set r->size first.  The result has the same bits with any number of
+ * threads.  Fails like dp_iter_run(). */
 DP_FN(int, dp_iter_reduce,
       (dp_ctx * ctx, const dp_iter *it, const dp_reduction *r, void *user), (ctx, it, r, user))
 
@@ -213,6 +220,8 @@ DP_FN(int, dp_enter, (dp_ctx * ctx, const dp_typed *t, dp_keyset argument_keys, 
 DP_FN(int, dp_enter_with,
       (dp_ctx * ctx, const dp_typed *t, dp_keyset keys, dp_keyset argument_keys, dp_entered *e),
       (ctx, t, keys, argument_keys, e))
+/* For DP_TYPED, if e->unboxed is NULL: call the kernel with boxed arguments, and set rets [n_rets],
+ * which are owned after a success. */
 DP_FN(int, dp_run_boxed,
       (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
@@ -225,15 +234,16 @@ DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* ret
  * depth, the argument for leaving it.  Leaving a guard also leaves all deeper ones.  When a kernel
  * ends, all guards that it entered are left, and no others.  DP_ERESOURCE: over DP_LIMIT_GUARDS, or
  * no memory; then nothing has changed, and leaving a negative depth does nothing. */
-/* Enter a guard that adds keys to the include set and to the exclude set. */
+/* Enter a guard that adds keys to the include set and to the exclude set; key Fake cannot be
+ * excluded. */
 DP_FN(int, dp_guard_enter,
       (dp_ctx * ctx, dp_keyset include, dp_keyset exclude), (ctx, include, exclude))
 DP_FN(void, dp_guard_leave, (dp_ctx * ctx, int depth), (ctx, depth))
 DP_FN(dp_keyset, dp_ctx_include, (const dp_ctx *ctx), (ctx))
 DP_FN(dp_keyset, dp_ctx_exclude, (const dp_ctx *ctx), (ctx))
-/* Enter a guard that sets the mode.  Members that mode->size does not cover keep their values.
- * DP_EVALUE: a member has a value that is not allowed.  Use: DP_MODE(m, ctx); m.no_grad = true;
- * depth = dp_guard_mode(ctx, &m); */
+/* Enter a guard that sets the mode, and return its depth as dp_guard_enter() does.  Members that
+ * mode->size does not cover keep their values.  DP_EVALUE: a member has a value that is not
+ * allowed.  Use: DP_MODE(m, ctx); m.no_grad = true; depth = dp_guard_mode(ctx, &m); */
 DP_FN(int, dp_guard_mode, (dp_ctx * ctx, const dp_mode *mode), (ctx, mode))
 /* Return the current mode.  Borrowed: valid until the guard that set it is left. */
 DP_FN(const dp_mode *, dp_ctx_mode, (const dp_ctx *ctx), (ctx))
@@ -254,7 +264,8 @@ DP_FN(dp_keyset, dp_device_keys, (dp_device d), (d))
 /* -- stopping -- */
 
 /* Return 0 if the request should go on; DP_ECANCELLED: its client cancelled it or disconnected;
- * DP_EDEADLINE.  For kernels that run long and do not use dp_parallel_for(). */
+ * DP_EDEADLINE: its deadline has passed.  For kernels that run long and do not use
+ * dp_parallel_for(). */
 DP_FN(int, dp_checkpoint, (dp_ctx * ctx), (ctx))
 
 /* -- random numbers --
@@ -263,8 +274,9 @@ DP_FN(int, dp_checkpoint, (dp_ctx * ctx), (ctx))
  * other kernel draws from it meanwhile.  The numbers depend only on the generator's seed and the
  * earlier draws, and are those of PyTorch.  A kernel that fails must leave the generator, too. */
 
-/* Hold `g`, or the session's default generator of `device` if `g` is NULL.  DP_ERUNTIME: `g` is of
- * another device, or the kernel holds a generator already. */
+/* Hold `g`, or the session's default generator of `device` if `g` is NULL, after waiting while
+ * another kernel holds it.  DP_ERUNTIME: `g` is of another device or its backend was unloaded, or
+ * the request holds a generator already.  DP_ECANCELLED, DP_EDEADLINE: the request must stop. */
 DP_FN(int, dp_generator_enter, (dp_ctx * ctx, dp_generator *g, dp_device device), (ctx, g, device))
 DP_FN(void, dp_generator_leave, (dp_ctx * ctx), (ctx))
 DP_FN(dp_device, dp_generator_device, (const dp_generator *g), (g))
@@ -281,9 +293,9 @@ DP_FN(int, dp_generator_uniform,
  * next draw of this dtype gets, by any kernel.  Source: at::normal_distribution. */
 DP_FN(int, dp_generator_normal,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
-/* Reserve `increment` draws, from *offset on, in each Philox stream of the generator that the
- * kernel holds, which must be of a device other than the CPU.  Source:
- * at::CUDAGeneratorImpl::philox_engine_inputs. */
+/* Reserve `increment` draws of each thread of a device's kernel: *seed and *offset are where they
+ * begin in the Philox streams.  The generator that the kernel holds must be of a device other than
+ * the CPU.  Source: at::CUDAGeneratorImpl::philox_engine_inputs. */
 DP_FN(int, dp_generator_philox,
       (dp_ctx * ctx, uint64_t increment, uint64_t *seed, uint64_t *offset),
       (ctx, increment, seed, offset))
@@ -357,8 +369,8 @@ DP_FN(void, dp_value_free, (dp_value * v), (v))
 /* -- warnings -- */
 
 /* Send the client a message that is not an error, in `warnings` of the answer (TORCH_WARN).
- * `format` is a printf format.  Each text is sent once for each request.  After DP_LIMIT_WARNINGS
- * texts, one line says that more were left out. */
+ * `format` is a printf format.  Each text is sent once for each request.  At most DP_LIMIT_WARNINGS
+ * texts are sent; the last one then says that there were more. */
 DP_FN(void, dp_vwarn, (dp_ctx * ctx, const char *format, va_list ap), (ctx, format, ap))
 
 /* -- failing before anything is written: dp_refuse() of helpers.h -- */
@@ -369,7 +381,8 @@ DP_FN(int, dp_vrefuse,
 /* -- views --
  *
  * If the schema marks a return as a view of an argument ("Tensor(a) self" and "-> Tensor(a)"), the
- * host makes the returned tensor a view of the argument, unless they share no memory. */
+ * host makes the returned tensor a view of the argument when the kernel returns, unless they share
+ * no memory. */
 
 /* Return the tensor of which `t` is a view, which is never a view itself.  NULL: `t` is not a view,
  * as the result of detach.  Borrowed from `t`.  Any thread.  Source: Tensor._base. */
@@ -390,8 +403,8 @@ DP_FN(void, dp_tensor_set_creation, (dp_tensor * t, int creation), (t, creation)
 
 /* Change the sizes of `t` to sizes [ndim].  Its elements stay in the storage, in memory order; new
  * elements are undefined.  `format` DP_PRESERVE: resize_ without memory_format, which does not
- * change a tensor that has these sizes already.  No version is counted.  DP_EPLUGIN: `t` is an
- * argument that the schema does not mark as written.  Source: at::resize_. */
+ * change a tensor that has these sizes already.  No version is counted.  DP_EPLUGIN, in boxed
+ * calls: `t` is an argument that the schema does not mark as written.  Source: at::resize_. */
 DP_FN(int, dp_resize,
       (dp_ctx * ctx, dp_tensor *t, int ndim, const int64_t *sizes, dp_memory_format format),
       (ctx, t, ndim, sizes, format))
@@ -429,7 +442,8 @@ DP_FN(int, dp_decompose, (dp_call * call), (call))
 /* Make a wrapper tensor.  The host copies all of *w and takes its own references.  *out owned: a
  * tensor with the sizes, strides, dtype, device and keys of *w, and without memory.  If the keys
  * have no autograd key, it shares the version counter of w->tensors[0].  DP_EVALUE: *w is not
- * valid.  DP_ERESOURCE: over DP_LIMIT_WRAPPER_DEPTH or DP_LIMIT_WRAPPER_PARTS. */
+ * valid.  DP_EPLUGIN: another plugin has registered the kind.  DP_ERESOURCE: over
+ * DP_LIMIT_WRAPPER_DEPTH or DP_LIMIT_WRAPPER_PARTS. */
 DP_FN(int, dp_wrapper_new, (dp_ctx * ctx, const dp_wrapper *w, dp_tensor **out), (ctx, w, out))
 /* Get the parts of wrapper tensor `t`, as this call sees them.  Set out->size first.  Borrowed for
  * the call.  False: `t` is not a wrapper tensor. */
@@ -471,6 +485,7 @@ DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s)) /* of NULL: the CP
 DP_FN(void *, dp_stream_handle, (const dp_stream *s), (s))
 /* Set *done to whether all work that the stream was given has ended, without waiting. */
 DP_FN(int, dp_stream_query, (dp_ctx * ctx, const dp_stream *s, bool *done), (ctx, s, done))
+/* Wait until all work that the stream was given has ended. */
 DP_FN(int, dp_stream_synchronize, (dp_ctx * ctx, const dp_stream *s), (ctx, s))
 /* Get the stream that kernels of this session use on the device: the default stream until
  * dp_stream_set_current().  *out owned.  Source: c10::cuda::getCurrentCUDAStream. */
@@ -492,20 +507,24 @@ DP_FN(int, dp_event_wait, (dp_ctx * ctx, const dp_event *e, const dp_stream *s),
 /* Set *done to whether the event is complete, without waiting.  An event that was never recorded is
  * complete. */
 DP_FN(int, dp_event_query, (dp_ctx * ctx, const dp_event *e, bool *done), (ctx, e, done))
+/* Wait until the event is complete. */
 DP_FN(int, dp_event_synchronize, (dp_ctx * ctx, const dp_event *e), (ctx, e))
+/* Set *ms to the milliseconds between two events.  DP_ERUNTIME: one was never recorded, or was made
+ * with DP_EVENT_NO_TIMING.  DP_ENOTIMPL: the backend has no such function. */
 DP_FN(int, dp_event_elapsed, (dp_ctx * ctx, const dp_event *begin, const dp_event *end, double *ms),
       (ctx, begin, end, ms))
 
 /* -- tensors on streams -- */
 
 /* Copy like dp_copy(), but in the order of stream `s`.  The function returns before the copy is
- * done if sizes and dtypes are equal, both tensors consist of rows at one constant distance, and
- * both are on the stream's device, or one of them in pinned memory.  Otherwise it waits for the
- * stream and calls dp_copy().  Source: at::copy_(non_blocking=True). */
+ * done if the backend can copy asynchronously, sizes and dtypes are equal, both tensors consist of
+ * rows at one constant distance, and one is on the stream's device and the other is there, too, or
+ * in memory that the backend pinned, or `dst` is on another device to which the backend can copy.
+ * Otherwise it waits for the stream and calls dp_copy().  Source: at::copy_(non_blocking=True). */
 DP_FN(int, dp_copy_async,
       (dp_ctx * ctx, dp_tensor *dst, const dp_tensor *src, dp_stream *s), (ctx, dst, src, s))
-/* Set every byte of `t`, in the order of stream `s`.  `t` must be dense, and be on the host or on
- * the stream's device.  Like memset. */
+/* Set every byte of `t` to `byte`, like memset, in the order of stream `s`.  `t` must be dense, and
+ * be on the host or on the stream's device. */
 DP_FN(int, dp_fill_bytes, (dp_ctx * ctx, dp_tensor *t, int byte, dp_stream *s), (ctx, t, byte, s))
 /* Make a contiguous tensor on the CPU, in memory that the backend of `device` has pinned if it can
  * pin memory.  *out owned.  Source: at::empty(pin_memory=True). */
@@ -522,10 +541,10 @@ DP_FN(int, dp_record_stream, (dp_ctx * ctx, dp_tensor *t, dp_stream *s), (ctx, t
 /* -- views with another dtype -- */
 
 /* Make a tensor on the storage of `t`, like dp_as_strided(), but with another dtype; strides and
- * storage_offset count elements of this dtype.  The tensor has the keys Conjugate and Negative
- * if `t` has them, but inverted for the keys in `flip`, functionality bits of a dp_keyset
- * (_conj, _neg_view, view.dtype, view_as_real).  DP_ERUNTIME: the memory would begin between two
- * elements. */
+ * storage_offset count elements of this dtype.  The tensor has the keys Conjugate and Negative if
+ * `t` has them, but inverted for the keys in `flip`, functionality bits of a dp_keyset (_conj,
+ * _neg_view, view.dtype, view_as_real).  DP_ERUNTIME: the geometry does not fit the storage.
+ * DP_EVALUE: `flip` has other keys. */
 DP_FN(int, dp_view_as,
       (dp_ctx * ctx, const dp_tensor *t, dp_dtype dtype, uint64_t flip, int ndim,
        const int64_t *sizes,
@@ -561,8 +580,8 @@ DP_FN(int, dp_view_sizes,
 /* Publish a line about the calling plugin for people who run the host, such as the name of a
  * library that it uses.  server.status and the daemon's log show it.  A note replaces an earlier
  * one with the same name.  `name` must be a string constant of the plugin: its address identifies
- * the plugin.  printf format.  There are at most DP_LIMIT_NOTES notes; without memory a note is
- * lost.  For kernels, hooks and threads of the plugin. */
+ * the plugin.  printf format.  A note is lost if the plugin has DP_LIMIT_NOTES notes already, or if
+ * there is no memory.  For kernels, hooks and threads of the plugin. */
 DP_FN(void, dp_vnote,
       (dp_ctx * ctx, const char *name, const char *format, va_list ap), (ctx, name, format, ap))
 
@@ -582,12 +601,12 @@ DP_FN(int, dp_stop_code, (const dp_ctx *ctx), (ctx))
  *
  *     DP_FALLBACK(npu, dp_fallback_cpu)
  *
- * Written arguments are copied back, with the shape that the kernel gave them.  Results are on
- * the device of a Device argument, else of the first argument on a device.  A return that is a
- * view of an argument is a view of the original argument.  A generator of a device seeds a CPU
- * generator for the call.  If the kernel fails, no argument on a device was written.  For boxed
- * kernels of a backend other than CPU and Meta; DP_ENOTIMPL in other kernels.  Source:
- * at::native::cpu_fallback. */
+ * Written arguments are copied back, with the shape that the kernel gave them.  Results are on the
+ * device of a Device argument, else of the first argument on a device.  A return that is a view of
+ * an argument is a view of the original argument.  A generator of a device seeds a CPU generator
+ * for the call.  If the kernel fails, no argument on a device was written.  For boxed kernels of a
+ * backend other than CPU and Meta.  DP_ENOTIMPL: another kernel called it, or the mode forbids it
+ * (DP_FALLBACK_FORBID).  Source: at::native::cpu_fallback. */
 DP_FN(int, dp_fallback_cpu, (dp_call * call), (call))
 
 /* -- devices: cached memory, priorities, blocks of other processes -- */
@@ -639,9 +658,10 @@ DP_FN(const char *, dp_key_name, (dp_key k, char buf[DP_KEY_NAME_MAX]), (k, buf)
 /* Attach a copy of a value to `t` under a key, "plugin.name", and replace the earlier one; NULL or
  * None removes it.  The host copies all contents of the value and takes references to its tensors.
  * The value is charged to the context's account, outlives the plugin, and is freed with `t`.  Views
- * of `t` and results of operators do not have it.  DP_EVALUE: `t` would contain itself, because the
- * value contains `t` or may lead to it; if another tensor's attached value contains `t`, only
- * values older than that are accepted.  DP_ERESOURCE: over DP_LIMIT_ATTACHED or
+ * of `t` and results of operators do not have it.  No tensor may contain itself, not even through
+ * values that are attached to other tensors.  DP_EVALUE: the value contains `t`; or an attached
+ * value of another tensor contains `t`, and with this value `t` would contain tensors at a greater
+ * depth than when that value was attached.  DP_ERESOURCE: over DP_LIMIT_ATTACHED or
  * DP_LIMIT_ATTACHED_BYTES.  Several threads may call this for one tensor at once. */
 DP_FN(int, dp_tensor_attach,
       (dp_ctx * ctx, dp_tensor *t, const char *key, const dp_value *value), (ctx, t, key, value))

@@ -8,11 +8,11 @@
  *     dp_call_boxed(ctx, dp_op_find(ctx, "aten::add.Tensor"), args, 3, rets, 1);
  *
  * A registry is a set of operators and plugins.  Any thread may query it and call its operators,
- * also while plugins are loaded and unloaded.  Functions that change the registry take its only
- * lock, and publish a snapshot: an immutable copy of the registry's contents.  Queries and calls
- * take no lock: they use the snapshot that was the newest when the outermost call began.  Each load
- * and each reload of a plugin makes a generation: one mapped copy of the plugin's file, with a
- * number. */
+ * also while plugins are loaded and unloaded.  Functions that change the registry take a lock, so
+ * that they run one after another, and publish a snapshot: an immutable copy of the registry's
+ * contents.  Queries and calls take no lock: they use the snapshot that was the newest when the
+ * outermost call began.  Each load and each reload of a plugin makes a generation: one mapped copy
+ * of the plugin's file, with a number. */
 #ifndef DISPATCHD_DISPATCH_H
 #define DISPATCHD_DISPATCH_H
 
@@ -182,11 +182,12 @@ DP_API char *dp_arena_printf(dp_arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* -- errors -- */
-DP_API int dp_error_set(dp_error *err, int code, const char *format, ...) /* err may be NULL */
+/* Fill in *err and return `code`; `err` may be NULL. */
+DP_API int dp_error_set(dp_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 DP_API void dp_error_clear(dp_error *err);
 DP_API const char *dp_error_name(int code); /* "TypeError"; NULL: not a DP_E* code */
-DP_API const char *dp_error_text(int code);
+DP_API const char *dp_error_text(int code); /* last column of DP_ERROR_MAP; NULL as above */
 
 /* Return DP_OK if `bytes` is at most `limit`.  Otherwise fail with DP_ERESOURCE; the message has
  * sizes [n] and `each`, the factors of `bytes`, and the name of the limit.  See sizes.h. */
@@ -202,9 +203,9 @@ DP_API dp_dtype dp_dtype_parse(const char *name); /* DP_DTYPE_NONE: there is no 
 /* Convert `n` contiguous elements of dtype `from` to dtype `to`, as static_cast does in ATen. */
 DP_API void dp_convert(dp_dtype to, void *dst, dp_dtype from, const void *src, size_t n);
 
-/* Copy into `owner` the name of the plugin that names the kind of wrapper tensors whose key is `k`,
- * and return it; "" if the plugin was unloaded while tensors of the kind live.  NULL: no existing
- * kind has this key. */
+/* Copy into `owner` the name of the plugin that registered the kind of wrapper tensors whose key is
+ * `k`, and return `owner`; "" if the plugin was unloaded while tensors of the kind live.  NULL: no
+ * existing kind has this key. */
 DP_API const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1]);
 DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
 /* Find a key by name.  DP_ENOTFOUND: the name is unknown; the message gives similar names. */
@@ -219,6 +220,8 @@ DP_API const char *dp_keyset_print(dp_keyset s, char *buf, size_t bytes);
  * number to notice requests that may wait for a device. */
 DP_API uint64_t dp_devices_entered(void);
 DP_API const char *dp_device_name(dp_device d, char buf[DP_KEY_NAME_MAX]); /* "cpu", "npu:0" */
+/* Find a device by name, "cpu" or "npu:1".  DP_ERUNTIME: there is no such backend, or the text is
+ * malformed; the index is not checked. */
 DP_API int dp_device_parse(const char *name, dp_device *out, dp_error *err);
 /* Pin the named backends of `bits` (DP_BBIT) that exist, and return their bits for
  * dp_backends_unpin().  Code that stores a device number after a call has ended must pin its
@@ -235,8 +238,9 @@ typedef struct dp_backend_info {
     const char *name; /* name of the key: "CPU", "npu" */
     int bit;
     bool named;
-    const char *owner; /* plugin of a named backend */
-    uint64_t storages; /* number of existing storages on the backend */
+    const char *owner; /* plugin that registered the backend's device; "": none did */
+    /* number of existing storages on the backend; not counted, 0, for CPU and Meta */
+    uint64_t storages;
 } dp_backend_info;
 /* List the existing backends, lowest bit first; *out is allocated in arena `a`.  Returns their
  * number; 0: out of memory.  Any thread. */
@@ -267,14 +271,16 @@ DP_API int dp_tensor_new_storage(dp_dtype dtype, dp_device device, int64_t n_ele
                                  const int64_t *sizes, const int64_t *strides, int64_t offset,
                                  dp_tensor **out, dp_error *err);
 /* Make a tensor that uses memory of the caller.  release(arg) is called when the last tensor that
- * uses the memory is freed.  Takes `data` on success only. */
+ * uses the memory is freed; `release` NULL: nothing is called.  After a failure the caller still
+ * owns `data`.  DP_EVALUE: `data` is not aligned for the dtype. */
 DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const int64_t *strides,
                           void *data, size_t bytes, void (*release)(void *arg), void *arg,
                           dp_tensor **out, dp_error *err);
 /* Make a second tensor with the storage, geometry, version counter and dp_tensor_id() of `t`, for
  * example to save `t` for backward. */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
-/* Has the tensor sizes and a dtype, but no data?  True on device meta and for fakes. */
+/* Has the tensor sizes and a dtype, but no data?  True on device meta, for fakes and for wrapper
+ * tensors. */
 DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);
 /* Copy all elements to or from host memory of numel * itemsize bytes, in row-major order without
  * gaps.  A write increases the version. */
@@ -302,6 +308,8 @@ DP_API void dp_on_aside(void (*fn)(void *arg), void *arg);
 DP_API void dp_on_warning(void (*fn)(const char *text, void *arg), void *arg);
 
 typedef struct dp_tensor_stats {
+    /* Existing tensors and storages; bytes of the storages, and the greatest number of bytes so far,
+     * which may be too low by 64 KiB for each thread. */
     uint64_t tensors, storages, bytes, bytes_peak;
 } dp_tensor_stats;
 DP_API void dp_tensor_stats_get(dp_tensor_stats *out); /* of the whole process */
@@ -364,7 +372,7 @@ typedef struct dp_registry dp_registry;
 /* *out owned; DP_ERESOURCE: no memory */
 DP_API int dp_registry_new(dp_registry **out, dp_error *err);
 /* Unload all plugins and free the registry.  Free every context first.  NULL is allowed.  Returns
- * NULL; or returns `reg`, which then must not be freed, if a thread of a plugin did not end. */
+ * NULL; or returns `reg`, which was not freed, if a thread of a plugin did not end. */
 DP_API dp_registry *dp_registry_free(dp_registry *reg);
 
 /* Origin of a definition or of a kernel. */
@@ -414,15 +422,15 @@ typedef struct dp_plugin_report {
     const char *const *dangling; /* operators that have kernels but no definition */
     uint32_t n_overrides;
     const char *const *overrides; /* "aten::add.Tensor CPU: a.c:3 over b.c:7" */
-    double millis;
+    double millis;                /* duration of the load or reload */
 } dp_plugin_report;
 
 typedef struct dp_unload_report {
-    double drained_ms;
-    uint32_t removed; /* number of registrations removed */
+    double drained_ms; /* time waited until no call used the old code, or until the wait ended */
+    uint32_t removed;  /* number of registrations removed */
     bool unmapped;
-    char kept_because[256]; /* reason why the code is still mapped; "" if it is not */
-    uint64_t bytes_returned;
+    char kept_because[256];  /* reason why the code is still mapped; "" if it is not */
+    uint64_t bytes_returned; /* size of the mapping, if it was unmapped; else 0 */
     uint64_t old_generation; /* generation that was unloaded or replaced */
     bool drained;            /* no call used the old code any more when the function returned */
 } dp_unload_report;
@@ -438,11 +446,13 @@ typedef struct dp_unload_report {
 DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o, dp_arena *a,
                           dp_plugin_report *report, dp_error *err);
 /* Unload a plugin: detach its registrations, wait until no thread runs its kernels, and unmap its
- * code.  `timeout_ms` -1: no limit.  DP_EBUSY: a kernel still runs, or storages on the plugin's
- * backend live, and `force` is false; the plugin stays loaded.  With `force`, those storages are
- * released before on_unload runs, and the unload succeeds even if on_unload fails or calls still
- * run; the code then stays mapped, in the second case until these calls have ended, and
- * kept_because gives the reason.  DP_ENOTFOUND: the message gives similar names. */
+ * code.  `timeout_ms` -1: no limit.  Without `force`, the plugin stays loaded after a failure.
+ * DP_EBUSY: a kernel or a thread of the plugin still runs, or storages on its backend exist.  If
+ * on_unload fails, its code is returned.  With `force`, those storages lose their memory before
+ * on_unload runs, and the unload succeeds even if on_unload fails or calls still run: the code then
+ * stays mapped, in the second case until these calls have ended, and kept_because gives the reason.
+ * With `force`, DP_EBUSY: calls still run, and DP_LIMIT_DRAINING unloaded generations still run
+ * already.  DP_ENOTFOUND: the message gives similar names. */
 DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms, bool force,
                             dp_unload_report *report, dp_error *err);
 /* Load the plugin's file again from its path and replace the loaded one.  After a failure the old
@@ -454,8 +464,9 @@ DP_API int dp_plugin_reload(dp_registry *reg, const char *plugin, const dp_load_
  * making a private copy and without a registry; then unload the file.  A damaged file may kill the
  * calling process. */
 DP_API int dp_plugin_try(const char *path, dp_error *err);
-/* Find the file that dp_plugin_load() would read: `path` if it is absolute; otherwise DIR/NAME.so
- * or DIR/NAME in the first directory of `search_path` that has one.  *out is allocated in `a`. */
+/* Find the file that dp_plugin_load() would read: `path` itself if it is absolute; otherwise
+ * DIR/NAME.so or DIR/NAME in the first directory of `search_path` that has one.  *out is allocated
+ * in `a`. */
 DP_API int dp_plugin_find(const char *path, const char *search_path, dp_arena *a, const char **out,
                           dp_error *err);
 /* Unmap old generations that no thread runs any more, and release old snapshots of the registry.
@@ -516,7 +527,8 @@ typedef dp_flag dp_cancel_flag;
  * `ctx` that returns int describes its failure in dp_ctx_error() and returns the code. */
 DP_API int dp_ctx_new(dp_registry *reg, dp_ctx **out, dp_error *err);
 DP_API dp_ctx *dp_ctx_free(dp_ctx *ctx); /* NULL is allowed; returns NULL */
-/* Prepare the context for the next request: reset its memory, error, trace and dispatcher state. */
+/* Prepare the context for the next request: reset its memory, error, warnings, trace and dispatcher
+ * state, and everything that a dp_ctx_set_* function has set. */
 DP_API void dp_ctx_reset(dp_ctx *ctx);
 DP_API dp_error *dp_ctx_error(dp_ctx *ctx); /* borrowed: error of the last call that failed */
 DP_API dp_arena *dp_ctx_arena(dp_ctx *ctx); /* borrowed: dp_ctx_reset() empties it */
@@ -606,7 +618,10 @@ typedef struct dp_trace_step {
     dp_provenance from;
     uint64_t nanos; /* time of the kernel and of everything that it called */
 } dp_trace_step;
-DP_API int dp_ctx_trace(dp_ctx *ctx, bool on); /* DP_ERESOURCE: no memory */
+/* Turn tracing on or off; turning it on deletes earlier steps.  DP_ERESOURCE: no memory. */
+DP_API int dp_ctx_trace(dp_ctx *ctx, bool on);
+/* Return the steps, [*n], borrowed until dp_ctx_reset().  *cut: steps are missing, because there
+ * were more than DP_LIMIT_TRACE, or no memory. */
 DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut);
 
 /* Statistics of the last outermost call, by which the daemon decides where requests run and answers
@@ -720,19 +735,25 @@ DP_API int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_
  * keys. */
 DP_API size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out);
 
+/* One key of a call that dp_explain() explains. */
 typedef struct dp_explain_step {
     dp_key key;
     const char *provenance;
     dp_provenance from;
     const char *why;
+    /* a layer above is assumed to redispatch, since its kernel does not say so (DP_FLAG_BELOW) */
     bool assumed;
 } dp_explain_step;
 typedef struct dp_explanation {
     const dp_op *op;
+    /* keys of the arguments; with included keys; without excluded ones */
     dp_keyset argument_keys, merged, after_state;
     uint32_t n_path, n_skipped;
     const dp_explain_step *path, *skipped;
 } dp_explanation;
+/* Explain which kernels the call would run, without running it: `path` has the keys whose kernels
+ * would run, in order, and `skipped` the keys that would be passed over.  *out is allocated in `a`.
+ * DP_ENOTFOUND: the operator has changed since dp_bind(). */
 DP_API int dp_explain(dp_ctx *ctx, const dp_bound *b, dp_arena *a, dp_explanation *out);
 
 /* Write everything that is registered as canonical text: equal sets of registrations give equal

@@ -17,7 +17,7 @@
 
 /* DP_EACH(m, n, (a...), (b...)) expands to m(n, a...) m(n, b...).  The first 64 tuples are expanded
  * without rescanning, so small blocks compile quickly; the remainder is expanded 512 tuples at a
- * time, at most 21 times.  Empty tuples that pad the list expand to nothing.  After too many
+ * time, at most 22 times.  Empty tuples that pad the list expand to nothing.  After too many
  * tuples, the output contains the name of a macro, and this name tells the author of the plugin
  * what to do. */
 #define DP_EV1(...) __VA_ARGS__

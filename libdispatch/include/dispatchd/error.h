@@ -41,7 +41,7 @@ enum {
 };
 
 #define DP_ERROR_MESSAGE_MAX 2048 /* bytes with the final NUL; longer messages are cut */
-#define DP_ERROR_NAME_MAX    160
+#define DP_ERROR_NAME_MAX    160  /* bytes of an operator's name with the final NUL */
 
 /* One failure.  `op` and `key` are empty unless the failure belongs to an operator or a key. */
 typedef struct dp_error {

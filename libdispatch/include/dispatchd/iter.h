@@ -26,7 +26,8 @@ extern "C" {
 #define DP_ITER_OPERANDS_MAX 16
 
 /* dp_iter_config.flags.  The name in brackets is that of TensorIteratorConfig.  The default, 0: all
- * operands have one dtype and one device, outputs are resized, overlap is refused */
+ * operands have one dtype and one device, outputs of another shape are resized, and outputs that
+ * share memory with other operands are refused */
 enum {
     /* the loop sees all inputs in their common dtype [promote_inputs_to_common_dtype] */
     DP_ITER_PROMOTE = 1,
@@ -36,7 +37,8 @@ enum {
     /* an output may have any dtype to which the loop's dtype can be cast
      * [cast_common_dtype_to_outputs, enforce_safe_casting_to_output] */
     DP_ITER_CAST_OUTPUTS = 4,
-    /* the loop sees each operand in its own dtype [not check_all_same_dtype] */
+    /* dtypes of operands may differ; the loop sees each operand in its own dtype, unless another
+     * flag, common_dtype or out_dtype says otherwise [not check_all_same_dtype] */
     DP_ITER_ANY_DTYPE = 8,
     /* operands may be on different devices [not check_all_same_device] */
     DP_ITER_ANY_DEVICE = 16,
@@ -50,17 +52,19 @@ enum {
     /* elements are visited in row-major order [enforce_linear_iteration] */
     DP_ITER_LINEAR = 256,
     DP_ITER_BOOL_OUTPUT = 512, /* the loop writes bool [declare_static_dtype(kBool)] */
-    /* the loop gets each operand in its own dtype, `own`, and converts to and from `seen`
-     * itself */
+    /* the iterator does not convert: the loop gets each operand in the dtype that it has in memory
+     * (dp_iter.own), and must itself convert to and from the dtype in which other loops would see
+     * it (dp_iter.seen) */
     DP_ITER_LOOP_CASTS = 1024,
 
     /* one thread visits the elements one after another; with DP_ITER_LINEAR, in row-major order
      * [cpu_serial_kernel] */
     DP_ITER_SERIAL = 16384,
 
-    DP_ITER_REDUCE = 2048, /* outputs lack the dimensions of `reduced` [is_reduction] */
-    /* strides of allocated outputs are chosen as if a 0-dim input took part, too: for a loop that
-     * gets a number in `user`, where ATen passes this number as a tensor */
+    /* outputs lack the dimensions of dp_iter_config.reduced [is_reduction] */
+    DP_ITER_REDUCE = 2048,
+    /* strides of allocated outputs are chosen as if there were one more input, a 0-dim tensor: for
+     * a loop that gets in `user` a number that ATen passes as a tensor */
     DP_ITER_NUMBER = 8192,
     /* with DP_ITER_REDUCE: outputs have the reduced dimensions, with size 1 */
     DP_ITER_KEEPDIM = 4096,
@@ -88,11 +92,12 @@ struct dp_iter_config {
     int32_t n_out, n_in;
     dp_tensor **outs;      /* [n_out] a NULL entry is allocated, and then owned by the caller */
     dp_tensor *const *ins; /* [n_in] borrowed */
-    /* dtype in which the loop sees the inputs; none: the promoted dtype with DP_ITER_PROMOTE, else
-     * each input's own dtype */
+    /* dtype in which the loop sees the inputs; none: with DP_ITER_PROMOTE the promoted dtype of all
+     * inputs, else each input's own dtype */
     dp_opt_dtype common_dtype;
     /* dtype that the loop writes, and of allocated outputs; none: bool with DP_ITER_BOOL_OUTPUT,
-     * else the common dtype */
+     * else dp_iter.dtype; but with DP_ITER_ANY_DTYPE and no other flag or member that sets a dtype,
+     * each existing output is written in its own dtype */
     dp_opt_dtype out_dtype;
     /* [ndim] shape to visit in place of the operands' broadcast shape [declare_static_shape]; in
      * each dimension an operand has size 1 or at least this size, and outputs are not resized;
@@ -122,7 +127,9 @@ struct dp_iter {
     int32_t n_out, n; /* number of outputs; number of operands: outputs, then inputs */
     /* at least 1; dimension 0 is the innermost; mergeable dimensions are merged */
     int32_t ndim;
-    dp_dtype dtype; /* common dtype of the inputs */
+    /* common_dtype, or with DP_ITER_PROMOTE the promoted dtype, else the dtype of the first input
+     * (if there are no inputs, of the first output) */
+    dp_dtype dtype;
     dp_device device;
     bool memoryless; /* an operand has no memory (meta, fake): no loop runs */
     bool converts;   /* `own` and `seen` of some operand differ, and the host converts */
@@ -134,12 +141,13 @@ struct dp_iter {
     /* elements that are reduced to one element of an output; 1 without DP_ITER_REDUCE */
     int64_t n_each;
     const int64_t *shape; /* [ndim] */
-    /* [at least 2][n] in bytes; 0 where the iterator has only one dimension */
+    /* [max(ndim, 2)][n], in bytes: one row for each dimension; the second row is 0 if ndim is 1 */
     const int64_t *strides;
     char **data;          /* [n] addresses of the first elements */
     dp_tensor **tensors;  /* [n] borrowed */
-    dp_dtype *own, *seen; /* [n] dtypes in memory; dtypes that the loop sees */
+    dp_dtype *own, *seen; /* [n] dtype in memory; dtype that the loop sees */
 
+    /* for the host only: memory for the arrays above */
     int64_t room[2 * DP_ITER_OPERANDS_MAX + 4];
     void *operand_reserved[8];
     dp_dtype dtype_reserved[8];
@@ -155,11 +163,12 @@ enum { DP_ITER_CHUNK = 16384 };
  * So the result does not depend on the number of threads.
  *
  * Each function works on `n` accumulators, which belong to `n` neighbouring elements of an output;
- * they lie acc_bytes apart, and the first one is 64-byte aligned.  The functions run on several
- * threads at once and share `user`.  They must not call operators. */
+ * they lie acc_bytes apart, and each is aligned to the largest power of 2, up to 64, that divides
+ * acc_bytes.  The functions run on several threads at once and share `user`.  They must not call
+ * operators. */
 struct dp_reduction {
     uint32_t size;
-    uint32_t acc_bytes;
+    uint32_t acc_bytes; /* bytes of an accumulator, 1 to 16384 */
     /* Set `n` accumulators to their initial value, for example 0 for a sum. */
     void (*begin)(char *acc, int64_t n, void *user);
     /* Add `n0` elements to each of `n` accumulators.  `data` and `strides` are those of a

@@ -1,12 +1,13 @@
 /* dispatchd/key.h -- dispatch keys and key sets.
  *
- * A functionality is a layer of the dispatcher; a backend is a kind of device.  A runtime key is a
+ * A functionality is one purpose of kernels: computing a result (Dense, Sparse) or adding something
+ * around that (AutogradFunctionality, Tracer).  A backend is a kind of device.  A runtime key is a
  * functionality, or, for a per-backend functionality, the pair of a functionality and a backend:
  * Dense of CPU is printed as CPU, AutogradFunctionality of npu as Autogradnpu.  An alias key stands
  * for several runtime keys, and is used only in registrations.  A named backend is one that a
  * plugin names with DP_BACKEND, such as npu.  Names and order are those of PyTorch
- * (c10/core/DispatchKey.h).  Two things are dispatchd's own: functionality AutocastNamed, which all
- * named backends share, at the priority of AutocastPrivateUse1; and Kind0 to Kind7. */
+ * (c10/core/DispatchKey.h).  dispatchd's own are named backends; functionality AutocastNamed, which
+ * they share, at the priority of AutocastPrivateUse1; Kind0 to Kind7; and alias AutogradFormula. */
 #ifndef DISPATCHD_KEY_H
 #define DISPATCHD_KEY_H
 

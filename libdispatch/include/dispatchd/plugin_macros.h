@@ -33,6 +33,8 @@
  * returns; docs/gradients.md says how.  `flags`: "", or words of that page, separated by spaces. */
 #define DP_FORMULA(name, flags, text) (DP_KIND_FORMULA, name, flags, text, (), ())
 
+/* Define the boxing function of an item, if it has one, and check the type of its function.  `n` is
+ * the block's number, from __COUNTER__. */
 #define DP_THUNK_(n, kind, name, tags, fn, args, rets) DP_CAT(kind, _THUNK)(n, fn, args, rets)
 #define DP_KIND_DEF_THUNK(n, fn, args, rets)
 #define DP_KIND_BOXED_THUNK(n, fn, args, rets) DP_FN_IS_(dp_boxed_fn, "int (dp_call *)", fn)
@@ -85,6 +87,7 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
     DP_BOXED_FN_(DP_CAT(DP_CAT(n, _), fn), fn, args, rets)
 
+/* The dp_item of an item. */
 #define DP_RECORD_(n, kind, name, tags, fn, args, rets)                                            \
     DP_CAT(kind, _RECORD)(n, name, tags, fn, args, rets),
 #define DP_ITEM_(kind, flags, name, tags, boxed, unboxed, code)                                    \

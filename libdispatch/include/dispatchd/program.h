@@ -61,7 +61,8 @@ enum {                   /* dp_step.kind */
 };
 
 /* dp_step_info.flags, which the builder sets.  A step whose overload is chosen at run time has a
- * flag if some overload may have it; a step that runs a program, if a step of that program has. */
+ * flag if one of the possible overloads has it; a step that runs a program has a flag if a step of
+ * that program has it. */
 enum {
     /* The step may draw random numbers: the operator has the tag nondeterministic_seeded. */
     DP_STEP_FLAG_RANDOM = 1,

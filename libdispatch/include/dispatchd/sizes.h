@@ -27,8 +27,9 @@ static inline uint64_t dp_size_plus(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* each * sizes[0] * ... * sizes[n - 1].  The product is 0 when any size is 0, even if the product
- * of the others does not fit.  A negative size counts as a very large one. */
+/* Return each * sizes[0] * ...  * sizes[n - 1], or UINT64_MAX.  The product is 0 when any size is
+ * 0, even if the product of the others does not fit.  A negative size counts as a very large
+ * one. */
 static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, size_t n)
 {
     uint64_t product = each;
@@ -42,8 +43,8 @@ static inline uint64_t dp_sizes_product(uint64_t each, const int64_t *sizes, siz
 }
 
 /* dp_copy_n(), dp_move_n() and dp_zero_n() are memcpy, memmove, and memset to zero, for `n` items
- * of `each` bytes.  The arrays exist, so n * each fits in size_t if `n` is correct.  An `n` that
- * overflows the product is a bug, and ends the process before anything is written. */
+ * of `each` bytes.  Since the arrays exist, n * each fits in size_t.  If it does not, `n` is wrong,
+ * which is a bug: the process is ended before anything is written. */
 static inline void dp_copy_n(void *to, const void *from, size_t n, size_t each)
 {
     size_t bytes;

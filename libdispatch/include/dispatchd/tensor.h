@@ -215,7 +215,8 @@ typedef struct dp_object dp_object;
 
 /* Everything that a kernel needs to read or write a tensor.  The pointers are borrowed from the
  * tensor, and are valid for the call.  `data` is the address of the first element: a host address,
- * or an address on the device if the backend's memory is not the host's. */
+ * or an address on the device if the backend's memory is not the host's; NULL: the tensor has no
+ * memory. */
 typedef struct dp_view {
     /* sizeof(dp_view) of the code that declares it; the host writes at most this many bytes */
     uint32_t size;

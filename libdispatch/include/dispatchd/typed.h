@@ -214,8 +214,8 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_NAME_Lols "ols"
 #define DP_NAME_LolS "olS"
 
-/* Macros for each letter of a tuple such as (LT, LT, Ls).  `i` is the position of the letter `x`,
- * counted from the end, as in DP_MAP. */
+/* Macros that DP_MAP applies to each letter of a tuple such as (LT, LT, Ls).  `i` is the position
+ * of the letter `x`, counted from the end, as in DP_MAP. */
 #define DP_SIG_ARG_(i, x)   , DP_T_##x
 #define DP_SIG_RET_(i, x)   , DP_R_##x
 #define DP_SIG_CODE_(i, x)  DP_NAME_##x
@@ -231,6 +231,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 
 /* -- the caller's side: parameters, arguments, key sets and boxed values, by letter -- */
 
+/* ONE: the letter stands for one C argument.  LIST: it stands for two, a pointer and a length. */
 #define DP_CLASS_LT   ONE
 #define DP_CLASS_LoT  ONE
 #define DP_CLASS_Li   ONE
@@ -262,6 +263,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_CLASS_Lols LIST
 #define DP_CLASS_LolS LIST
 
+/* C type of the pointer of a list. */
 #define DP_ITEM_T_LlT  dp_tensor *const *
 #define DP_ITEM_T_LloT dp_tensor *const *
 #define DP_ITEM_T_Lli  const int64_t *
@@ -277,6 +279,7 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_ITEM_T_Lols const dp_value *
 #define DP_ITEM_T_LolS const dp_value *
 
+/* Declare and pass the C argument, or arguments, of the letter at position `i`: a<i>, n<i>. */
 #define DP_PARAM_ONE(i, x)  DP_T_##x a##i
 #define DP_PARAM_LIST(i, x) DP_ITEM_T_##x a##i, size_t n##i
 #define DP_PASS_ONE(i)      a##i
@@ -301,6 +304,7 @@ static inline dp_keyset dp_keys_list(dp_keyset ks, dp_tensor *const *t, size_t n
         ks = dp_keys_one(ks, t[i]);
     return ks;
 }
+/* Add the keys of the argument at position `i` to the key set ks_. */
 #define DP_KEYS_LT(i)   ks_ = dp_keys_one(ks_, a##i);
 #define DP_KEYS_LoT(i)  DP_KEYS_LT(i)
 #define DP_KEYS_LlT(i)  ks_ = dp_keys_list(ks_, a##i, n##i);
@@ -350,6 +354,7 @@ static inline dp_value dp_box_generator(dp_generator *g)
     v.u.g = g;
     return v;
 }
+/* The argument at position `i` as a dp_value. */
 #define DP_BOX_LT(i)   dp_tensor_value(a##i)
 #define DP_BOX_LoT(i)  dp_tensor_value(a##i)
 #define DP_BOX_Li(i)   dp_int(a##i)
