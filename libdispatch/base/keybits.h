@@ -46,7 +46,7 @@ static inline uint64_t dpi_key_bit(dp_key k)
 
 /* Bits of the functionalities that DP_FUNCTIONALITY_MAP (key.h) calls per-backend. */
 #define DPI_PER_BACKEND_BITS (0 DP_FUNCTIONALITY_MAP(DPI_PER_BACKEND_BIT_))
-/* The term of that sum for one row of the map. */
+/* The bit of one row of the map, with | before it; 0 for a row that is not per-backend. */
 #define DPI_PER_BACKEND_BIT_(name, id, per_backend, prefix) | (per_backend)*DPI_BIT(name)
 /* Bits of the functionalities from AutocastCPU to AutocastNamed. */
 #define DPI_AUTOCAST_BITS (2 * DPI_BIT(AutocastNamed) - DPI_BIT(AutocastCPU))

@@ -34,7 +34,7 @@ extern "C" {
  * with any other dtype.  Define it only to accept fewer dtypes. */
 #ifndef DP_DTYPES_KNOWN
 #define DP_DTYPES_KNOWN (0ull DP_DTYPE_MAP(DP_DTYPE_KNOWN_))
-/* The term of that sum for one row of the map. */
+/* The bit of one row of DP_DTYPE_MAP, with | before it. */
 #define DP_DTYPE_KNOWN_(id, number, dtype_name, aten, bytes, category) | 1ull << (number)
 #endif
 #define DP_ABI_MAGIC 0x31504d44u /* "DMP1", the first member of dp_root */

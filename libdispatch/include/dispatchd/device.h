@@ -132,7 +132,8 @@ typedef struct dp_device_ops {
      * cudaStreamCreateWithPriority */
     int (*stream_new)(dp_ctx *ctx, int index, const dp_stream_options *options, void **out,
                       dp_error *err);
-    void (*stream_free)(int index, void *stream); /* operations that were started still run */
+    /* operations that the stream was given before still run */
+    void (*stream_free)(int index, void *stream);
     int (*stream_query)(int index, void *stream, bool *done, dp_error *err); /* does not wait */
     int (*stream_synchronize)(int index, void *stream, dp_error *err);
     /* Start a copy and return; memory on the host side is pinned.  Default: wait for the stream,

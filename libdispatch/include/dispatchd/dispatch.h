@@ -59,7 +59,7 @@ extern "C" {
     X(THREADS, threads, 1024)                  /* threads that call at once */                     \
     X(OBSERVERS, observers, 16)                /* of all plugins together */                       \
     X(PLUGIN_THREADS, plugin_threads, 64)      /* of one plugin, at once */                        \
-    X(RESIZES, resizes, 64)                    /* changes of one tensor's shape during a call */   \
+    X(RESIZES, resizes, 64)                    /* of one shape or storage, during a call */        \
     X(WARNINGS, warnings, 32)                  /* of one request */                                \
     X(WARNING_BYTES, warning_bytes, 1000)      /* of one warning; longer ones are cut */           \
     X(NOTES, notes, 16)                        /* of one plugin (dp_note) */                       \
@@ -308,8 +308,8 @@ DP_API void dp_on_aside(void (*fn)(void *arg), void *arg);
 DP_API void dp_on_warning(void (*fn)(const char *text, void *arg), void *arg);
 
 typedef struct dp_tensor_stats {
-    /* Existing tensors and storages; bytes of the storages, and the greatest number of bytes so far,
-     * which may be too low by 64 KiB for each thread. */
+    /* Existing tensors and storages; bytes of the storages, and the greatest number of bytes so
+     * far, which may be too low by 64 KiB for each thread. */
     uint64_t tensors, storages, bytes, bytes_peak;
 } dp_tensor_stats;
 DP_API void dp_tensor_stats_get(dp_tensor_stats *out); /* of the whole process */
@@ -426,7 +426,7 @@ typedef struct dp_plugin_report {
 } dp_plugin_report;
 
 typedef struct dp_unload_report {
-    double drained_ms; /* time waited until no call used the old code, or until the wait ended */
+    double drained_ms; /* milliseconds waited for calls that used the old code */
     uint32_t removed;  /* number of registrations removed */
     bool unmapped;
     char kept_because[256];  /* reason why the code is still mapped; "" if it is not */

@@ -26,8 +26,8 @@ extern "C" {
 #define DP_ITER_OPERANDS_MAX 16
 
 /* dp_iter_config.flags.  The name in brackets is that of TensorIteratorConfig.  The default, 0: all
- * operands have one dtype and one device, outputs of another shape are resized, and outputs that
- * share memory with other operands are refused */
+ * operands have one dtype and one device, outputs of another shape are resized, and outputs whose
+ * elements share memory with one another, or that overlap another operand partially, are refused */
 enum {
     /* the loop sees all inputs in their common dtype [promote_inputs_to_common_dtype] */
     DP_ITER_PROMOTE = 1,
