@@ -237,7 +237,8 @@ void dpi_backend_replace(dpi_device *old, const char *owner, dpi_device *d);
  * Later allocations on the backend fail with an error that names it.  The bit is free again when no
  * storage and no pin uses it. */
 void dpi_backend_unregister(int bit);
-/* Close `d`: other threads cannot enter it.  Returns when all other threads have left. */
+/* Close `d`: other threads that want to enter it wait until it is open or has ended.  Returns when
+ * all other threads have left. */
 void dpi_device_close(dpi_device *d);
 /* Reopen `d`, which was closed for a change that did not take place. */
 void dpi_device_open(dpi_device *d);

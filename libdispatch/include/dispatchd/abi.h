@@ -186,7 +186,8 @@ enum {                      /* dp_block.kind */
         * fails, the load is refused.  Default: no hook. */
        DP_BLOCK_ON_LOAD,
        /* fn = dp_hook_fn: runs after the last call has left the plugin.  If it fails, the plugin
-        * stays loaded.  Default: no hook. */
+        * stays loaded; at a reload or an unload by force only its code stays mapped.  Default: no
+        * hook. */
        DP_BLOCK_ON_UNLOAD,
        DP_BLOCK_SESSION_END, /* fn = dp_hook_fn: runs when a session has ended */
        DP_BLOCK_KIND,        /* names `ns`, a kind of wrapper tensors */

@@ -56,7 +56,7 @@ extern "C" {
     X(DRAINING, draining, 64)                  /* unloaded generations that still run */           \
     X(GUARDS, guards, 256)                     /* entered at once in one request */                \
     X(TRACE, trace, 4096)                      /* steps of one trace */                            \
-    X(THREADS, threads, 1024)                  /* threads that call at once */                     \
+    X(THREADS, threads, 1024)                  /* living threads that have called */               \
     X(OBSERVERS, observers, 16)                /* of all plugins together */                       \
     X(PLUGIN_THREADS, plugin_threads, 64)      /* of one plugin, at once */                        \
     X(RESIZES, resizes, 64)                    /* of one shape or storage, during a call */        \
@@ -361,9 +361,10 @@ DP_API size_t dp_object_bytes(const dp_object *o); /* bytes of the data of `o` *
 /* Return the number of objects in the process, with those whose plugin was unloaded. */
 DP_API uint64_t dp_objects_count(void);
 
-/* Start `threads` threads, on which dp_parallel_for() runs work in addition to the calling thread.
- * Call it at most once, before the first use.  0: dp_parallel_for() runs everything on the calling
- * thread. */
+/* Start `threads` threads, at most 256, on which dp_parallel_for() runs work in addition to the
+ * calling thread; 0, or without this call: only on the calling thread.  Call it while no such loop
+ * runs.  DP_EEXISTS: threads run already.  DP_ERESOURCE: a thread could not be started; then none
+ * runs. */
 DP_API int dp_thread_pool_start(int threads, dp_error *err);
 DP_API void dp_thread_pool_stop(void);
 
