@@ -110,6 +110,7 @@ START_TEST(a_deep_graph)
     backward(y);
     has_grad(x, FLOATS(DEPTH + 1));
     DROP(x, y);
+    dpi_node_drop_wait();
 }
 END_TEST
 
