@@ -464,13 +464,15 @@ int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applie
         return fail_released(ctx, n);
     switch (n->kind) {
     case DPI_NODE_FORMULA:
-        return apply_formula(ctx, n, grads, out);
+        return n->formula->once && out->create_graph
+                   ? dpi_apply_once(ctx, n, grads, out, apply_formula)
+                   : apply_formula(ctx, n, grads, out);
     case DPI_NODE_STRIDED:
         return apply_strided(ctx, n, grads[0], &out->grads[0]);
     case DPI_NODE_SLICES:
         return apply_slices(ctx, n, grads[0], out);
     default:
-        return fail_missing(ctx, n);
+        return n->formula != NULL ? dpi_fail_once(ctx, n) : fail_missing(ctx, n);
     }
 }
 

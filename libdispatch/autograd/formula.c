@@ -161,6 +161,7 @@ static bool read_switch(dpi_formula *f, const char *word, size_t n)
         const char *name;
         bool *on;
     } switches[] = {{"detaches", &f->detaches},
+                    {"once_differentiable", &f->once},
                     {"reshapes", &f->reshapes},
                     {"through", &f->through},
                     {"unrecorded", &f->unrecorded}};
@@ -209,11 +210,13 @@ static bool is_of(const dpi_source *from, int whole, int field)
 
 /* Give each value that the formula saves a slot, first those of arguments, then those of
  * returns. */
-static int list_saves(const compiler *c, dpi_formula *f)
+int dpi_formula_number(dp_ctx *ctx, dpi_formula *f)
 {
     f->saves = dp_calloc(f->n_inputs + 1, sizeof(*f->saves));
     if (f->saves == NULL)
-        return dpi_no_memory(&c->ctx->error, "a formula");
+        return dpi_no_memory(&ctx->error, "a formula");
+    for (uint32_t i = 0; i < f->n_inputs; i++)
+        f->inputs[i].need = f->program->values[i].need;
     for (int rets = 0; rets < 2; rets++) {
         for (uint32_t i = 0; i < f->n_inputs; i++) {
             dpi_source *from = &f->inputs[i];
@@ -239,9 +242,8 @@ static int read_inputs(const compiler *c, dpi_formula *f)
         int rc = source_of(c, name, dp_program_input_type(f->program, i), from);
         if (rc < 0)
             return rc;
-        from->need = f->program->values[i].need;
     }
-    return list_saves(c, f);
+    return dpi_formula_number(c->ctx, f);
 }
 
 static int read_outputs(const compiler *c, dpi_formula *f)
@@ -300,7 +302,10 @@ static int compile(const compiler *c, dpi_formula **out)
 
 static void formula_end(void *compiled)
 {
-    dpi_formula_unref(compiled);
+    for (dpi_formula *f = compiled, *next; f != NULL; f = next) {
+        next = f->made != NULL ? atomic_load(&f->made->next) : NULL;
+        dpi_formula_unref(f);
+    }
 }
 
 __attribute__((constructor)) static void listen(void)
@@ -344,5 +349,10 @@ void dpi_formula_unref(dpi_formula *f)
     dp_free(f->inputs);
     dp_free(f->output_args);
     dp_free(f->saves);
+    if (f->made != NULL) {
+        dp_schema_free(f->made->schema);
+        dp_schema_free(f->made->backward);
+        dp_free(f->made);
+    }
     dp_free(f);
 }

@@ -29,6 +29,17 @@ typedef struct dpi_source {
     uint64_t need;  /* bit i: output i depends on the input; bit 63: an output from 63 on does */
 } dpi_source;
 
+/* The operators and values that dp_record_as() made a formula of (record_as.c). */
+typedef struct dpi_made {
+    const dp_op *op;     /* the operator that is recorded, with the schema that it had then */
+    dp_schema *schema;   /* counted, as the next one */
+    dp_schema *backward; /* of the operator that the program calls */
+    uint64_t arguments, non_differentiable;
+    uint32_t flags, n_saved;
+    struct dpi_formula *_Atomic next; /* another formula of the same kernel; owned by that */
+    uint32_t saved[];                 /* [2 * n_saved] kind and index of each saved value */
+} dpi_made;
+
 typedef struct dpi_formula {
     atomic_uint refs;
     dp_program *program;
@@ -46,12 +57,17 @@ typedef struct dpi_formula {
     bool detaches;           /* the operator removes its argument's history (detach_) */
     bool unrecorded;         /* calls of the operator are never recorded */
     bool through;            /* the calls that the operator's kernel makes are recorded instead */
+    bool once;               /* its gradients cannot be differentiated again (once.c) */
+    dpi_made *made;          /* owned; NULL: the formula was made of text */
 } dpi_formula;
 
 /* Get the formula of the operator in registry entry `e`: *out, valid until the operator's call
  * ends; NULL: the operator has no formula.  The formula's text is compiled at the first use.
  * DP_EPLUGIN: the text is wrong; the message names its file and line. */
 int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
+/* Number the values that formula `f` saves, after its program, inputs and n_inputs are set, and set
+ * what outputs need each input.  DP_ERESOURCE. */
+int dpi_formula_number(dp_ctx *ctx, dpi_formula *f);
 dpi_formula *dpi_formula_ref(dpi_formula *f);
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 

@@ -52,7 +52,7 @@ typedef struct dpi_slot {
 
 typedef enum {
     DPI_NODE_FORMULA, /* runs its formula */
-    DPI_NODE_MISSING, /* fails: the operator has no formula */
+    DPI_NODE_MISSING, /* fails: no formula, or with one that its gradients have none (once.c) */
     DPI_NODE_STRIDED, /* of a view whose base was written: computes the base's gradient */
     DPI_NODE_SLICES   /* of a base that was written through a view (CopySlices) */
 } dpi_node_kind;
@@ -243,6 +243,12 @@ int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out);
 /* Check that operator `op` may write t in place while it is recorded.  DP_ERUNTIME: it may not. */
 int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t);
 
+/* -- record.c -- */
+
+/* Run a call below its key and record it with `formula`; NULL: the operator's own.  The arguments
+ * from `n_own` on are not passed to the operator; a formula may save them as it saves arguments. */
+int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula);
+
 /* -- apply.c: run one node -- */
 
 typedef struct dpi_applied {
@@ -266,6 +272,17 @@ int dpi_copy_into(dp_ctx *ctx, dp_tensor *to, dp_tensor *from);
 /* Make a tensor of zeros: *out, owned. */
 int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_device device,
               dp_tensor **out);
+
+/* -- once.c -- */
+
+/* Call `apply` for a node whose formula has `once`, without recording.  The gradients get history
+ * that fails when backward reaches it if they may depend on a tensor with history, one that `n`
+ * saved or one of `grads`; else they get none. */
+typedef int (*dpi_apply_fn)(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
+int dpi_apply_once(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out,
+                   dpi_apply_fn apply);
+/* Fail because backward has reached such history, `n`.  DP_ERUNTIME. */
+int dpi_fail_once(dp_ctx *ctx, const dpi_node *n);
 
 #pragma GCC visibility pop
 

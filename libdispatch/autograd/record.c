@@ -19,6 +19,7 @@ typedef struct record {
     dp_call *call;
     const dpi_entry *e;   /* the operator's entry in the registry */
     dpi_formula *formula; /* NULL: the operator has no formula */
+    uint32_t n_own;       /* arguments of the operator; those of `call` after them are only saved */
     uint32_t n_edges;
     uint32_t n_slots;    /* slots that clear() must release; 0 after the node took them */
     dpi_edge *edges;     /* [n_edges] one for each tensor among the arguments */
@@ -50,7 +51,6 @@ static inline int find_edge(record *r, const dp_tensor *t)
     if (t != NULL && dpi_may_have_edge(t))
         rc = dpi_edge_of(r->call->ctx, t, edge);
     r->n_edges += rc == 0;
-    r->needed |= edge->to != NULL;
     return rc;
 }
 
@@ -73,8 +73,10 @@ static int find_edges(record *r)
     for (uint32_t i = 0; i < call->n_args && rc == 0; i++) {
         r->arg_edges[i] = r->n_edges;
         uint32_t len = tensors_of(&call->args[i], &list);
-        for (uint32_t k = 0; k < len && rc == 0; k++)
+        for (uint32_t k = 0; k < len && rc == 0; k++) {
             rc = find_edge(r, list[k]);
+            r->needed |= rc == 0 && i < r->n_own && r->edges[r->n_edges - 1].to != NULL;
+        }
     }
     r->arg_edges[call->n_args] = r->n_edges;
     return rc;
@@ -389,8 +391,9 @@ static int make_node(record *r)
 
 /* -- the kernel -- */
 
-static int run_below(dp_call *call, bool guard)
+static int run_below(const record *r, bool guard)
 {
+    dp_call *call = r->call;
     dp_ctx *ctx = call->ctx;
     int depth = 0;
 
@@ -398,7 +401,7 @@ static int run_below(dp_call *call, bool guard)
         (depth = dp_guard_enter(ctx, (dp_keyset){0, 0}, dp_keyset_named(DP_KEYSET_AUTOGRAD))) < 0)
         return depth;
     int rc = dp_redispatch_boxed(ctx, call->op, dp_keyset_below(call->keys, call->key), call->args,
-                                 call->n_args, call->rets, call->n_rets);
+                                 r->n_own, call->rets, call->n_rets);
     if (guard)
         dp_guard_leave(ctx, depth);
     return rc;
@@ -408,7 +411,7 @@ static int run_below(dp_call *call, bool guard)
 static int run_detaching(const record *r)
 {
     dp_tensor *const *list;
-    int rc = run_below(r->call, true);
+    int rc = run_below(r, true);
 
     for (uint32_t i = 0; i < r->call->n_args && rc == 0; i++) {
         uint32_t n = r->e->schema->written >> i & 1 ? tensors_of(&r->call->args[i], &list) : 0;
@@ -421,12 +424,12 @@ static int run_detaching(const record *r)
 
 static int run_recorded(record *r)
 {
-    int rc = dpi_formula_of(r->call->ctx, r->e, &r->formula);
+    int rc = r->formula == NULL ? dpi_formula_of(r->call->ctx, r->e, &r->formula) : 0;
 
     if (rc == 0 && r->formula != NULL && r->formula->through)
-        return run_below(r->call, false);
+        return run_below(r, false);
     if (rc == 0 && r->formula != NULL && r->formula->unrecorded)
-        return run_below(r->call, true);
+        return run_below(r, true);
     if (rc == 0 && r->formula != NULL && r->formula->detaches)
         return run_detaching(r);
     if (rc == 0)
@@ -434,7 +437,7 @@ static int run_recorded(record *r)
     if (rc == 0)
         rc = save_arguments(r);
     if (rc == 0)
-        rc = run_below(r->call, true);
+        rc = run_below(r, true);
     return rc == 0 ? make_node(r) : rc;
 }
 
@@ -449,18 +452,26 @@ static void clear(record *r)
     dp_tensor_unref(r->clone);
 }
 
-int dp_record(dp_call *call)
+int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
 {
     record r;
 
     memset(&r, 0, offsetof(record, few_edges));
     r.call = call;
+    r.n_own = n_own;
+    r.formula = formula;
     r.e = dpi_snapshot_entry(dpi_ctx_snapshot(call->ctx), call->op);
-    int rc = find_edges(&r);
+    /* A kernel without DP_FLAG_GRAD runs also where nothing is recorded. */
+    int rc = dp_ctx_mode(call->ctx)->no_grad ? 0 : find_edges(&r);
     if (rc == 0)
-        rc = r.needed ? run_recorded(&r) : run_below(call, false);
+        rc = r.needed ? run_recorded(&r) : run_below(&r, false);
     clear(&r);
     return rc;
+}
+
+int dp_record(dp_call *call)
+{
+    return dpi_record_with(call, call->n_args, NULL);
 }
 
 __attribute__((constructor)) static void fill(void)

@@ -94,6 +94,40 @@ typedef struct dp_call {
 typedef int (*dp_boxed_fn)(dp_call *call);
 typedef void (*dp_any_fn)(void); /* an unboxed kernel, a hook or an observer */
 
+/* -- how a call is recorded for gradients (dp_record_as) -- */
+
+enum {                        /* dp_saved.kind */
+       DP_SAVED_ARGUMENT = 1, /* argument `index` of the call, as it was before the operator ran */
+       DP_SAVED_RETURN,       /* return `index`, as it was when the operator had run */
+       DP_SAVED_NEEDED,       /* a bool: is the gradient of argument `index` wanted? */
+       DP_SAVED_VALUE         /* `value`: another tensor, a list of tensors, a number, a string */
+};
+/* One value that a recorded call passes to its backward operator. */
+typedef struct dp_saved {
+    uint32_t kind;  /* DP_SAVED_* */
+    uint32_t index; /* of an argument or return of the recorded operator */
+    dp_value value; /* borrowed for the call of dp_record_as(), which copies what it saves */
+} dp_saved;
+
+enum {                         /* dp_recording.flags */
+       DP_RECORD_ONCE = 1,     /* the gradients cannot be differentiated again */
+       DP_RECORD_UNDEFINED = 2 /* an undefined gradient is None, for a Tensor?; else zeros */
+};
+/* The arguments of dp_record_as().  Set `size` first. */
+typedef struct dp_recording {
+    uint32_t size;
+    uint32_t flags; /* DP_RECORD_* */
+    /* The operator that computes the gradients, "mine::scale_backward".  Its arguments: the gradient
+     * of each return that is a tensor or a list of tensors, then the saved values.  Its returns: a
+     * gradient for each argument of the recorded operator that `arguments` names, in their order;
+     * Tensor, or Tensor? if it may be None; for a list of tensors a list. */
+    const char *backward;
+    const dp_saved *saved; /* [n_saved] */
+    size_t n_saved;
+    uint64_t arguments;          /* bit i: argument i; 0: all that are tensors or lists of them */
+    uint64_t non_differentiable; /* bit r: return r never requires a gradient */
+} dp_recording;
+
 /* -- the schema of an operator (dp_schema_info_get) -- */
 
 enum { /* dp_schema_info.flags */

@@ -840,4 +840,13 @@ DP_FN_ABOVE(int, dp_gradients,
              dp_tensor *const *inputs, size_t n_inputs, uint32_t flags, dp_tensor **grads),
             (ctx, tensors, gradients, n, inputs, n_inputs, flags, grads))
 
+/* -- gradients of a plugin's own operators -- */
+
+/* Like dp_record(), but another operator computes the gradients (torch.autograd.Function): run the
+ * call below its key and, if an argument requires a gradient, record it so that backward calls
+ * `how->backward`.  For a kernel at a key of autograd, which is registered with DP_LIBRARY_GRAD.
+ * DP_EPLUGIN: `how` does not fit the operator, or the backward operator is not defined or has other
+ * arguments and returns.  DP_ENOTIMPL: the operator returns a list beside other returns. */
+DP_FN_ABOVE(int, dp_record_as, (dp_call * call, const dp_recording *how), (call, how))
+
 #undef DP_FN_ABOVE

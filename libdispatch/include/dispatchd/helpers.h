@@ -55,6 +55,29 @@ __attribute__((format(printf, 3, 4), unused)) static void dp_note(dp_ctx *ctx, c
     va_end(ap);
 }
 
+/* The values that dp_record_as() saves: dp_saved list[] = {dp_save_argument(0), dp_save_return(0),
+ * dp_save_value(dp_int(dim))}. */
+__attribute__((unused)) static inline dp_saved dp_save_argument(uint32_t index)
+{
+    dp_saved s = {DP_SAVED_ARGUMENT, index, {0, 0, {0}}};
+    return s;
+}
+__attribute__((unused)) static inline dp_saved dp_save_return(uint32_t index)
+{
+    dp_saved s = {DP_SAVED_RETURN, index, {0, 0, {0}}};
+    return s;
+}
+__attribute__((unused)) static inline dp_saved dp_save_needed(uint32_t index)
+{
+    dp_saved s = {DP_SAVED_NEEDED, index, {0, 0, {0}}};
+    return s;
+}
+__attribute__((unused)) static inline dp_saved dp_save_value(dp_value value)
+{
+    dp_saved s = {DP_SAVED_VALUE, 0, value};
+    return s;
+}
+
 /* Set the returns of a boxed kernel that returns tensors only.  Takes tensors [n], also on failure;
  * a NULL becomes None.  The entry of a return that is a written argument may be NULL.  DP_EPLUGIN:
  * the schema has another number of returns. */
