@@ -205,11 +205,6 @@ static uint64_t next_deadline(const request *rq)
     return current != NULL ? deadline_of(rq, param(current, "params")) : 0;
 }
 
-bool request_is_batch(const request *rq)
-{
-    return cJSON_IsArray(rq->root);
-}
-
 bool request_has_id(const request *rq, const cJSON *id)
 {
     const cJSON *own = param(rq->root, "id");

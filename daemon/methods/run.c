@@ -21,6 +21,11 @@ int run_begin(request *rq, dp_error *err)
     return 0;
 }
 
+bool request_is_batch(const request *rq)
+{
+    return cJSON_IsArray(rq->root);
+}
+
 void run_name(request *rq)
 {
     const cJSON *id = param(request_is_batch(rq) ? rq->member : rq->root, "id");

@@ -7,7 +7,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static dpi_node *queue; /* nodes to free, linked by next_dead */
+static dpi_node *queue;                /* nodes to free, linked by next_dead */
+static void (*free_nodes)(dpi_node *); /* of dpi_node_drop() */
 static bool started, busy;
 
 static void *work(void *unused)
@@ -21,9 +22,10 @@ static void *work(void *unused)
             pthread_cond_wait(&changed, &lock);
             continue;
         }
+        void (*free_list)(dpi_node *) = free_nodes;
         queue = NULL;
         pthread_mutex_unlock(&lock);
-        dpi_nodes_free(n);
+        free_list(n);
         pthread_mutex_lock(&lock);
     }
     return unused;
@@ -45,9 +47,10 @@ static bool start(void)
     return ok;
 }
 
-bool dpi_node_drop(dpi_node *n)
+bool dpi_node_drop(dpi_node *n, void (*free)(dpi_node *))
 {
     pthread_mutex_lock(&lock);
+    free_nodes = free;
     started = started || start();
     bool taken = started;
     if (taken) {

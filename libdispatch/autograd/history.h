@@ -126,8 +126,9 @@ void dpi_nodes_free(dpi_node *n); /* free a list of nodes without references, an
 
 /* Nodes that a thread frees when it releases a graph; drop.c frees the others. */
 enum { DPI_NODES_FREED_AT_ONCE = 1024 };
-/* Let another thread free `n`, a node without references.  False: that thread cannot be started. */
-bool dpi_node_drop(dpi_node *n);
+/* Let another thread free `n`, a node without references, with `free`, which is always the same
+ * function.  False: that thread cannot be started. */
+bool dpi_node_drop(dpi_node *n, void (*free)(dpi_node *));
 void dpi_node_drop_wait(void); /* wait until that thread has nothing to do */
 
 dpi_edge dpi_edge_ref(dpi_edge e);

@@ -167,7 +167,7 @@ static void free_dead_nodes(uint64_t most)
         dead = n->next_dead;
         if (most > 0)
             most--;
-        else if (dpi_node_drop(n))
+        else if (dpi_node_drop(n, dpi_nodes_free))
             continue;
         node_free(n);
     }

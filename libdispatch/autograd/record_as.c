@@ -250,7 +250,8 @@ static int add_call(maker *m)
 static int note(maker *m)
 {
     const dp_recording *how = m->how;
-    dpi_made *made = dp_calloc(1, sizeof(*made) + how->n_saved * 2 * sizeof(uint32_t));
+    dpi_made *made = dp_calloc(
+        1, dp_size_plus(sizeof(*made), dp_size_times(how->n_saved, 2 * sizeof(uint32_t))));
 
     if ((m->f->made = made) == NULL)
         return dpi_no_memory(&m->call->ctx->error, "a formula");

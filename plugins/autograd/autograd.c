@@ -95,7 +95,7 @@ static int gradients(dp_call *call)
     const dp_value *a = call->args;
     bool create = a[4].u.b, retain = a[3].tag == DP_TAG_NONE ? create : a[3].u.b;
     uint32_t n = a[1].len;
-    dp_tensor **grads = dp_alloc(call->ctx, (n + 1) * sizeof(dp_tensor *));
+    dp_tensor **grads = dp_alloc_n(call->ctx, (size_t)n + 1, sizeof(dp_tensor *));
 
     if (grads == NULL)
         return DP_ERESOURCE; /* dp_alloc() has set the error */

@@ -146,7 +146,7 @@ ERROR_CODE = Walk(
     "An error code", [
         after(INCLUDE + "error.h", '    X(DP_ECANCELLED, -15, "Cancelled", "called off before it ran")',
               MAP_END + '\\\n    X(DP_EFULL, -16, "StorageFull", "no space is left on a disk")'),
-        ("docs/protocol.md", "`DeadlineExceeded`, `Cancelled`. The message", "`DeadlineExceeded`, `Cancelled`,\n`StorageFull`. The message")],
+        ("docs/protocol.md", "`DeadlineExceeded`, `Cancelled`. The", "`DeadlineExceeded`, `Cancelled`,\n`StorageFull`. The")],
     ["libdispatch/base/error.o"],
     program="""
     dp_error err = DP_ERROR_INIT;

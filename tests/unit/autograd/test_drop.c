@@ -36,7 +36,7 @@ START_TEST(a_node_can_be_given_to_the_thread)
     ck_assert_int_eq(dpi_node_new(ctx, DPI_NODE_MISSING, NULL, 1, 0, 0, 0, 0, &n), 0);
     atomic_store(&n->refs, 0);
     n->edges[0] = (dpi_edge){chain(), 0, false};
-    ck_assert(dpi_node_drop(n));
+    ck_assert(dpi_node_drop(n, dpi_nodes_free));
     dpi_node_drop_wait();
     ck_assert_uint_eq(dp_grad_nodes(), 0);
 }

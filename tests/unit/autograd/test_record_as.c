@@ -115,7 +115,8 @@ static const dp_block own_blocks[] = {
 
 static dp_saved saved[8];
 
-/* Record with backward operator `name` and the first `n` of `saved`: x, w, then what a test sets. */
+/* Record with backward operator `name` and the first `n` of `saved`: x, w, then what a test
+ * sets. */
 static void record_with(const char *name, size_t n)
 {
     saved[0] = dp_save_argument(0);
