@@ -9,6 +9,7 @@
  * running requests hold further references.  Dropping the last reference frees the session and its
  * tensors.  Every function may be called on any thread. */
 #include "session.h"
+#include <dispatchd/grad.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -101,6 +102,7 @@ static void session_free(struct session *s)
     programs_fini(&s->programs);
     session_generators_fini(s);
     dp_streams_free(s->streams);
+    dp_grad_end(s->account);
     dp_account_close(s->account);
     pthread_mutex_destroy(&s->lock);
     dp_free(s);

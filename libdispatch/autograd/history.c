@@ -41,6 +41,7 @@ static void word_end(uintptr_t w)
         dpi_node_unref(POINTER(w));
         return;
     }
+    dpi_cycle_end(m);
     dpi_node_unref(m->node);
     dp_tensor_unref(m->grad);
     if (m->kept != NULL)
@@ -256,7 +257,7 @@ int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad)
                         dp_dtype_name(t->dtype), dpi_geometry_of(t)->ndim);
 }
 
-void dpi_grad_put(dp_tensor *t, dp_tensor *grad)
+void dpi_grad_put(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
 {
     uintptr_t w = word_lock(t);
     dpi_kept *kept = meta_of(w)->kept;
@@ -268,6 +269,8 @@ void dpi_grad_put(dp_tensor *t, dp_tensor *grad)
         dpi_kept_set(kept, grad);
     else
         dp_tensor_unref(previous);
+    if (grad != NULL && dpi_needs_grad(grad))
+        dpi_cycle_add(ctx, meta_of(w));
 }
 
 int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
@@ -277,7 +280,7 @@ int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
     if (rc == 0 && dpi_meta_make(t) == NULL)
         rc = dpi_no_memory(&ctx->error, "a gradient");
     if (rc == 0)
-        dpi_grad_put(t, grad);
+        dpi_grad_put(ctx, t, grad);
     return rc;
 }
 

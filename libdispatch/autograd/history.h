@@ -107,6 +107,9 @@ typedef struct dpi_meta {
     bool requires_grad;
     dp_tensor *grad; /* owned; the gradient, or NULL; always NULL with `kept` */
     dpi_kept *kept;  /* holds the gradient of a computed tensor that keeps its own; NULL: none */
+    /* cycle.c: where it is listed; owned, NULL: it never was */
+    dp_account *listed;
+    struct dpi_meta *next, **link; /* in that list; link NULL: not any more */
 } dpi_meta;
 
 /* Make a node, one block of memory.  `n_dims`: number of sizes of all returns
@@ -166,7 +169,7 @@ const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
 int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad);
 /* Replace the gradient of t, which has a dpi_meta, by `grad`, with a reference of its own; NULL:
  * none.  Cannot fail. */
-void dpi_grad_put(dp_tensor *t, dp_tensor *grad);
+void dpi_grad_put(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
 
 /* Let t, which has a dpi_meta, keep its gradient in k from now on, which is taken.  false: it does
  * so already, and k is not taken. */
@@ -177,6 +180,12 @@ static inline dpi_kept *dpi_kept_of(const dp_tensor *t) /* NULL: t keeps none */
 
     return m != NULL ? __atomic_load_n(&m->kept, __ATOMIC_ACQUIRE) : NULL;
 }
+
+/* -- cycle.c -- */
+
+/* The gradient of m's tensor has history: list m at the context's account. */
+void dpi_cycle_add(dp_ctx *ctx, dpi_meta *m);
+void dpi_cycle_end(dpi_meta *m); /* m's tensor has ended: take m out of its list */
 
 /* -- kept.c -- */
 

@@ -175,7 +175,7 @@ int dpi_leaves_store(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n)
     ctx->stop = stop;
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         if (l[i].grad != NULL && l[i].have == NULL) {
-            dpi_grad_put(l[i].leaf, l[i].grad);
+            dpi_grad_put(ctx, l[i].leaf, l[i].grad);
         } else if (l[i].grad != NULL) {
             rc = dpi_copy(l[i].have, l[i].grad, ctx->threads, &ctx->error);
             dp_tensor_bump_version(l[i].have);

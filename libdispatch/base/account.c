@@ -22,6 +22,7 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
         return dpi_no_memory(err, "an account");
     atomic_init(&a->refs, 1);
     pthread_mutex_init(&a->backward, NULL);
+    pthread_mutex_init(&a->cycles_lock, NULL);
     a->limits = limits;
     *out = a;
     return 0;
@@ -30,6 +31,7 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
 void dpi_account_free(dp_account *a)
 {
     pthread_mutex_destroy(&a->backward);
+    pthread_mutex_destroy(&a->cycles_lock);
     dp_free(a);
 }
 

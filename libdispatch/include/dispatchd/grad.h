@@ -101,6 +101,11 @@ DP_API void dp_ctx_set_request(dp_ctx *ctx, const char *text, const int64_t *num
  * *step (such as dp_run.step) at each call.  NULL: no program runs. */
 DP_API void dp_ctx_set_step(dp_ctx *ctx, const int64_t *step);
 
+/* Release the gradients that have history themselves (DP_BACKWARD_CREATE) and that leaves got in
+ * contexts of account `a`: such a gradient and its leaf keep each other alive.  Call this at the
+ * end of a session, when none of its requests runs. */
+DP_API void dp_grad_end(dp_account *a);
+
 /* Return the number of nodes of all recorded graphs in the process. */
 DP_API uint64_t dp_grad_nodes(void);
 
