@@ -247,6 +247,10 @@ dp_tensor *dp_tensor_grad(const dp_tensor *t)
 
 int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad)
 {
+    if (dpi_is_memoryless(grad) && !dpi_is_memoryless(t))
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "assigned grad is fake: it has no memory, but its tensor of %s has",
+                            dp_dtype_name(t->dtype));
     if (grad->dtype == t->dtype && dpi_storage_of(grad)->device == dpi_storage_of(t)->device &&
         dpi_same_sizes(dpi_geometry_of(grad), dpi_geometry_of(t)))
         return 0;

@@ -165,7 +165,8 @@ void dpi_history_clear(dp_tensor *t);
 /* t's dpi_meta, made if t has none; NULL: no memory.  Valid as long as t. */
 dpi_meta *dpi_meta_make(dp_tensor *t);
 const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
-/* Check that `grad` has the shape, dtype and device of t.  DP_ERUNTIME: it has not. */
+/* Check that `grad` has the shape, dtype and device of t, and memory if t has.  DP_ERUNTIME: it
+ * has not. */
 int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad);
 /* Replace the gradient of t, which has a dpi_meta, by `grad`, with a reference of its own; NULL:
  * none.  Cannot fail. */
