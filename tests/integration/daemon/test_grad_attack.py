@@ -1,11 +1,12 @@
 """test_grad_attack.py -- what clients do to backward: changed tensors, fakes, graphs of any size, limits, other
 connections, and leaving in the middle.  Whatever fails changes no gradient, and nothing is left of it."""
 
+import os
 import threading
 
-from daemon import TestDaemon
+from daemon import BUILD, TestDaemon
 from graphs import Graphs, teardown
-from harness import equal, main, raises, wait_until
+from harness import equal, less, main, raises, wait_until
 import dispatchd
 
 THREADS, ROUNDS = 4, 40
@@ -227,6 +228,46 @@ def test_requires_grad_while_programs_run(f):
     at_once(turn, run)
     for g in switch, runs:
         g.d.close()
+
+
+def test_plugins_that_are_unloaded_before_backward(f):
+    x = f.leaf([1, 2])
+    s = f.op("sum", f.op("mul.Tensor", x, x))
+    f.d.call("plugin.unload", plugin="autograd")
+    f.backward(s, retain_graph=True)
+    equal(f.grad(x), [2, 4])
+    f.d.call("plugin.unload", plugin="composite")
+    raises(lambda: f.backward(s, retain_graph=True), "NotImplementedError", "no kernel", "backward of aten::sum")
+    equal(f.grad(x), [2, 4])
+    for name in "composite", "autograd":
+        f.d.call("plugin.load", path=os.path.abspath(os.path.join(BUILD, "plugins", name + ".so")))
+    f.backward(s)
+    equal(f.grad(x), [4, 8])
+
+
+def test_graphs_past_the_limit_of_a_session(f):
+    with TestDaemon("--session-bytes", "3000000") as daemon, daemon.connect() as d:
+        g = Graphs(daemon, d)
+        x = g.leaf([0.0] * 25000)
+        y, made = x, 0
+
+        def grow():
+            nonlocal y, made
+            while True:
+                t = g.op("sin", y)
+                if y != x:
+                    d.call("tensor.release", tensors=[y])
+                y, made = t, made + 1
+
+        raises(grow, "ResourceExhausted", "bytes")
+        less(15, made, "tensors of 100 kB that were saved before the limit")
+        equal(g.history(), made)
+        raises(lambda: g.backward(y, gradients=[{"tensor": y}], create_graph=True), "ResourceExhausted")
+        equal(d.call("grad.get", tensor=x)["grad"], None)
+        d.call("tensor.release", tensors=[y])
+        equal(d.call("session.get")["account"]["history"], {"count": 0, "bytes": 0})
+        g.backward(g.op("sum", g.op("sin", x)))
+        equal(g.grad(x)[0], 1)
 
 
 def test_sessions_end_with_their_cycles(f):
