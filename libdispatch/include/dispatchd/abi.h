@@ -118,9 +118,9 @@ typedef struct dp_recording {
     uint32_t size;
     uint32_t flags; /* DP_RECORD_* */
     /* The operator that computes the gradients, "mine::scale_backward".  Its arguments: the
-     * gradient of each return that is a tensor or a list of tensors, then the saved values.  Its returns: a
-     * gradient for each argument of the recorded operator that `arguments` names, in their order;
-     * Tensor, or Tensor? if it may be None; for a list of tensors a list. */
+     * gradient of each return that is a tensor or a list of tensors, then the saved values.  Its
+     * returns: a gradient for each argument of the recorded operator that `arguments` names, in
+     * their order; Tensor, or Tensor? if it may be None; for a list of tensors a list. */
     const char *backward;
     const dp_saved *saved; /* [n_saved] */
     size_t n_saved;
