@@ -215,6 +215,8 @@ static __attribute__((noinline)) int run_settling(dp_call *call, const dpi_entry
         return call->ctx->error.code;
     r.arena_mark = call->ctx->arena.at;
     int rc = run_boxed(call, k);
+    if (rc == 0 && (k->flags & DP_FLAG_GRAD) && e->written != 0)
+        dpi_written_may_grad(e, call->args);
     if (rc == 0 && returned_view(call, &r))
         return finish_view(call, &r);
     bool plain =
