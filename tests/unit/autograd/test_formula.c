@@ -48,7 +48,7 @@ static dpi_formula *formula_of(const char *op)
     if (f != NULL)
         dpi_formula_ref(f);
     dp_ctx_end(ctx);
-    return f != NULL ? dpi_formula_ref(f) : NULL;
+    return f;
 }
 
 START_TEST(where_inputs_come_from)
