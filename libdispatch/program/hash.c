@@ -66,7 +66,7 @@ static void add_digest(dpi_siphash *h, digest d)
 
 static digest end(dpi_siphash *h)
 {
-    digest d;
+    digest d = {{0}};
 
     dpi_siphash_end(h, d.word);
     return d;
