@@ -432,13 +432,18 @@ static int fail_inside(dp_ctx *ctx, const dpi_node *n)
     return inner.code;
 }
 
+enum { FEW = 8 }; /* inputs or outputs of a formula for which apply_formula() needs no memory */
+
 static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
 {
     const dpi_formula *f = n->formula;
-    dp_value *inputs = dp_arena_alloc_n(&ctx->arena, f->n_inputs, sizeof(*inputs));
-    dp_value *outputs = dp_arena_alloc_n(&ctx->arena, f->n_outputs, sizeof(*outputs));
+    dp_value few_inputs[FEW], few_outputs[FEW], *inputs = few_inputs, *outputs = few_outputs;
     uint64_t unwanted = 0;
 
+    if (f->n_inputs > FEW)
+        inputs = dp_arena_alloc_n(&ctx->arena, f->n_inputs, sizeof(*inputs));
+    if (f->n_outputs > FEW)
+        outputs = dp_arena_alloc_n(&ctx->arena, f->n_outputs, sizeof(*outputs));
     if (inputs == NULL || outputs == NULL)
         return dpi_no_memory(&ctx->error, "gradients");
     dp_zero_n(inputs, f->n_inputs, sizeof(*inputs));

@@ -74,15 +74,21 @@ static int check_outer(const engine *g, const dpi_node *n)
     return 0;
 }
 
+enum { FEW_EDGES = 8 }; /* edges of a node for which run_node() needs no memory */
+
 static int run_node(engine *g, uint32_t t)
 {
     dpi_node *n = g->tasks[t].at.to;
     dp_ctx *ctx = g->ctx;
     char *at = ctx->arena.at;
-    bool *wanted = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(bool)), any = false;
-    dpi_applied out = {dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(dp_tensor *)), wanted,
-                       g->create, NULL};
+    bool few_wanted[FEW_EDGES], *wanted = few_wanted, any = false;
+    dp_tensor *few_grads[FEW_EDGES];
+    dpi_applied out = {few_grads, wanted, g->create, NULL};
 
+    if (n->n_edges > FEW_EDGES) {
+        out.grads = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(dp_tensor *));
+        out.wanted = wanted = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(bool));
+    }
     if (g->o->n_inputs > 0)
         dpi_inputs_capture(g, t);
     if (out.grads == NULL || wanted == NULL)
