@@ -128,10 +128,14 @@ static int check_enum(const proto_type *t, const cJSON *j, const json_path *at, 
 static const struct {
     const char *name, *instead;
 } pytorch_members[] = {
-    {"names", "dimensions have no names"},        {"requires_grad", "no tensor requires gradients"},
-    {"grad", "no tensor has a gradient"},         {"layout", "every tensor is strided"},
-    {"memory_format", "'strides' say it"},        {"pin_memory", "nothing is pinned"},
-    {"is_conj", "aten::_conj makes such a view"}, {"is_neg", "aten::_neg_view makes such a view"},
+    {"names", "dimensions have no names"},
+    {"requires_grad", "only tensor.create takes it"},
+    {"grad", "grad.set gives a tensor a gradient"},
+    {"layout", "every tensor is strided"},
+    {"memory_format", "'strides' say it"},
+    {"pin_memory", "nothing is pinned"},
+    {"is_conj", "aten::_conj makes such a view"},
+    {"is_neg", "aten::_neg_view makes such a view"},
     {"qscheme", "no tensor is quantized"},
 };
 

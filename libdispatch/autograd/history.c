@@ -279,6 +279,8 @@ void dpi_grad_put(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
 
 int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)
 {
+    if (grad == t) /* it would keep itself alive */
+        return dp_error_set(&ctx->error, DP_ERUNTIME, "can't assign Variable as its own grad");
     int rc = grad != NULL ? dpi_grad_check(ctx, t, grad) : 0;
 
     if (rc == 0 && dpi_meta_make(t) == NULL)
