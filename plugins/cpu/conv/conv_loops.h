@@ -1,6 +1,6 @@
 /* conv_loops.h -- the loops of convolutions for every class and dtype, compiled for each vector
  * level (levels/conv.c).  The class of a dtype is the type in which its products are summed
- * (gemm.h). */
+ * (gemm.h).  conv.h explains taps. */
 #ifndef CPU_CONV_LOOPS_H
 #define CPU_CONV_LOOPS_H
 

@@ -1,12 +1,15 @@
-/* conv_walk.h -- walks.  A walk computes results at regular positions of a tensor, each a sum over
- * channels and taps.  conv_run.c makes one walk from a convolution, and one or more walks from the
- * gradient by the input (one per remainder of a position modulo the stride). */
+/* conv_walk.h -- walks.  A walk computes the results at every stride-th position of a tensor, from
+ * a first one on; each is a sum over channels and taps (positions in the kernel).  conv_run.c makes
+ * one walk from a convolution, and one or more from the gradient with respect to the input (one per
+ * remainder of a position modulo the stride).  conv.h explains taps, the class of a dtype, and
+ * planes. */
 #ifndef CPU_CONV_WALK_H
 #define CPU_CONV_WALK_H
 
 #include "conv.h"
 
-/* loops of the dtype and of its class, the type of the sums */
+/* Loops: those of the class, the type in which products are summed (conv_loops.h); gemm.h's for the
+ * dtype (size and packing of elements); and conversions between elements and the class. */
 typedef struct conv_walk_loops {
     const conv_class *class;
     const gemm_dtype *packing;
@@ -22,9 +25,9 @@ typedef struct conv_walk_op {
     int64_t *tap[CONV_SPACE]; /* indices of the taps in the kernel */
     /* result q is at position begin + q stride of `to` */
     int64_t begin[CONV_SPACE], stride[CONV_SPACE];
-    const char *bias;          /* bias in the class; NULL: none */
+    const char *bias;          /* bias, converted to the class; NULL: none */
     bool accumulate_in_output; /* sums may be added up in `to` itself */
-    /* each tap's product is summed first; then these sums are added, then the bias */
+    /* for each tap, sum over the channels first; then add up these sums, then add the bias */
     bool separate_taps;
     /* order of the k summands (channel, tap): all taps of channel 0 come first; else all channels
      * of tap 0 come first */
@@ -34,23 +37,26 @@ typedef struct conv_walk_op {
 /* Weights, packed by conv_pack_weights().  A panel has the weights of conv_class.rows output
  * channels of a group. */
 typedef struct conv_walk_packed {
-    int64_t k;        /* number of summands of a result: channels of a group times taps */
-    int64_t *offsets; /* [k] offsets in the planes, in elements */
+    int64_t k; /* number of summands of a result: channels of a group times taps */
+    /* [k] position of each summand in the planes: offset from the group's first channel, in
+     * elements */
+    int64_t *offsets;
     char *data;
     int64_t panels; /* panels of a group */
 } conv_walk_packed;
 
 /* How results are cut into blocks, chosen by conv_run_blocks().  A result is a column of a matrix
- * product.  Normally, the columns are the results of all samples in memory, without gaps, and
- * `width` is the number of results in a row.  If `spread`, the columns are all positions of the
- * planes of one sample and one depth, and `width` is the length of a row of the planes: no elements
- * are gathered, but results are also computed for the positions between the rows, and dropped. */
+ * product.  Normally the columns are the results of all samples whose planes are filled
+ * (conv_walk_pass), without gaps, and `width` is the number of results in a row.  If `spread`, the
+ * columns are all positions of one sample's planes at one index of the first spatial dimension, and
+ * `width` is the length of a row of the planes: no elements are gathered, but results are also
+ * computed for the positions between the rows, and dropped. */
 typedef struct conv_walk_blocks {
     int64_t depth, size; /* number of summands multiplied at a time; columns of a block */
     conv_rooms rooms;
     bool spread;
-    /* `width`: see above.  An image is all samples in memory or, if `spread`, one depth of one
-     * sample: number of images; columns of an image. */
+    /* `width`: see above.  An image is all these samples or, if `spread`, one index of the first
+     * spatial dimension of one sample: number of images; columns of an image. */
     int64_t width, images, per_image;
 } conv_walk_blocks;
 
@@ -64,7 +70,8 @@ typedef struct conv_walk {
     conv_walk_loops loops;
     conv_walk_op op;
     conv_planes planes;
-    conv_cut cut; /* for conv_run_thin(), whose planes are those of one part */
+    /* for conv_run_thin(): cut of the results into parts; its planes hold what one part reads */
+    conv_cut cut;
     conv_walk_packed packed;
     conv_walk_blocks blocks;
     conv_walk_pass pass;
