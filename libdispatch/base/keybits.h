@@ -62,8 +62,7 @@ static inline uint64_t dpi_key_bit(dp_key k)
  * in key sets that kernels read or pass it has no meaning. */
 #define DPI_GRAD_BIT ((uint64_t)1 << 63)
 
-/* Is `k` a layer (DP_LAYER_FUNCTIONALITIES of key.h), whose kernels run before those of
- * backends? */
+/* Is `k` a key of layers (abi.h; DP_LAYER_FUNCTIONALITIES of key.h)? */
 static inline bool dpi_is_layer(dp_key k)
 {
     return dpi_rank(k) >= DPI_RANK_LAYER_FIRST;

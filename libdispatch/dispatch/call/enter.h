@@ -2,8 +2,8 @@
  *
  * Boxed calls (call.c) and typed calls (typed.c) differ only in what they do between enter() and
  * leave().  enter() resolves the kernel and publishes a frame that names it; leave() removes the
- * frame.  Between the two the kernel's code cannot be unmapped (I3 and I4 in thread.h).  Here, a
- * layer is a key above all backends' keys, such as autograd or autocast. */
+ * frame.  Between the two the kernel's code cannot be unmapped (I3 and I4 in thread.h).  abi.h
+ * says what a layer is. */
 #ifndef DPI_ENTER_H
 #define DPI_ENTER_H
 

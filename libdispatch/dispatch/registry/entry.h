@@ -53,8 +53,9 @@ typedef struct dpi_entry {
     const dp_op *callable; /* `op` if the operator is defined, else NULL */
     dp_schema *schema;     /* holds a reference; NULL: the operator is not defined */
     uint64_t def_order;    /* dp_op.def_order; overloads are tried in ascending order of it */
-    uint32_t code;    /* number of the schema's letters (dpi_registry_code()); UINT32_MAX: none */
-    uint32_t n_slots; /* number of table cells: one for each runtime key */
+    /* dpi_registry_code() of the letters of the schema's C type, "TTs>T"; UINT32_MAX: none */
+    uint32_t code;
+    uint32_t n_slots;        /* number of table cells: one for each runtime key */
     uint32_t n_args, n_rets; /* of the schema */
     /* arg_tags[i], ret_tags[i]: bit t is set if a value of tag t fits argument or return i
      * (dpi_argument.tags).  For a return that is a written argument only None fits, because the
@@ -116,8 +117,8 @@ bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
  * DP_FLAG_VIEWS)?  If so, it also works for tensors of other devices. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
 /* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  Keys that fall
- * through, and layers that only have a fallback, are left out.  After 8 keys, append ", ... 5 more"
- * instead of the remaining keys. */
+ * through, and layers (abi.h) that are only a fallback, are left out.  After 8 keys, append ", ...
+ * 5 more" instead of the remaining keys. */
 void dpi_entry_list(const dpi_entry *e, dpi_text *t);
 
 #pragma GCC visibility pop

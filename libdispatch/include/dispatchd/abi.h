@@ -2,11 +2,15 @@
  *
  * Kernel authors include plugin.h, embedders dispatch.h; both headers include this one.
  *
- * Compatibility: the host and a plugin may be built from different versions of this header.  Each
- * struct starts with its size and grows only at its end; within one DP_ABI_MAJOR no field changes
- * its position or type.  Members that the size of a plugin's struct does not cover count as zero,
- * and zero always is the documented default.  If zero is a meaningful number for a member that may
- * be left out, the member has a type of its own (dp_opt_dtype). */
+ * Compatibility: the host and a plugin may be built from different versions of this header.  A
+ * struct that starts with its size may grow, but only at its end; the others (dp_root, dp_saved,
+ * dp_typed, dp_entered) do not grow.  Within one DP_ABI_MAJOR no field changes its position or
+ * type.  Members that the size of a plugin's struct does not cover count as zero, and zero always
+ * is the documented default.  If zero is a meaningful number for a member that may be left out, the
+ * member has a type of its own (dp_opt_dtype).
+ *
+ * A layer is a kernel for a key above all backends' keys, such as AutogradCPU.  It gets a call
+ * before the backend's kernel does, and usually passes the call on to that kernel. */
 #ifndef DISPATCHD_ABI_H
 #define DISPATCHD_ABI_H
 
@@ -109,9 +113,11 @@ typedef struct dp_saved {
     dp_value value; /* borrowed for the call of dp_record_as(), which copies what it saves */
 } dp_saved;
 
-enum {                         /* dp_recording.flags */
-       DP_RECORD_ONCE = 1,     /* the gradients cannot be differentiated again */
-       DP_RECORD_UNDEFINED = 2 /* an undefined gradient is None, for a Tensor?; else zeros */
+enum {                     /* dp_recording.flags */
+       DP_RECORD_ONCE = 1, /* the gradients cannot be differentiated again */
+       /* A gradient that nothing computed is passed to `backward` as None (declare that argument as
+        * Tensor?); without the flag it is passed as zeros. */
+       DP_RECORD_UNDEFINED = 2
 };
 /* The arguments of dp_record_as().  Set `size` first. */
 typedef struct dp_recording {
@@ -243,13 +249,14 @@ enum {                  /* dp_item.kind */
 enum {                          /* dp_item.flags */
        DP_FLAG_FALLTHROUGH = 1, /* the key has no kernel: the dispatcher skips it */
        DP_FLAG_BELOW = 2,       /* the kernel redispatches below its own key */
-       /* On tensors without memory (dp_memoryless) the kernel makes and checks the same tensors,
-        * and touches no bytes.  A kernel for CPU with this flag also serves Meta and Fake.  A
-        * kernel for a composite key with this flag may also run for Meta, Fake and wrapper tensors.
-        * On an IMPL block, the flag applies to all items. */
+       /* On tensors without memory (dp_memoryless) the kernel makes the same checks as on other
+        * tensors, and results of the same shapes and dtypes, but accesses no bytes.  A kernel for
+        * CPU with this flag also serves Meta and Fake.  A kernel for a composite key with this flag
+        * may also run for Meta, Fake and wrapper tensors.  On an IMPL block, the flag applies to
+        * all items. */
        DP_FLAG_META = 4,
-       /* For a layer: it does nothing, and the dispatcher skips it, if no tensor among the
-        * arguments may have a gradient, or if gradients are off.  On an IMPL block, the flag
+       /* For a layer that has nothing to do if no tensor among the arguments may have a gradient,
+        * or if gradients are off: the dispatcher then skips the layer.  On an IMPL block, the flag
         * applies to all items. */
        DP_FLAG_GRAD = 8,
        /* Each return that the schema marks as a view of an argument was made from that argument by

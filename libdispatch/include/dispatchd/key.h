@@ -19,11 +19,11 @@ extern "C" {
 #endif
 
 /* X(name, id, per_backend, prefix of its runtime keys), lowest priority first: first
- * functionalities of backends, whose kernels compute the result, then layers, whose kernels run
- * before those and usually redispatch.  An id never changes: a new functionality stands at the line
- * of its priority, and gets the lowest id that is free.  Kind0 to Kind7 are assigned to kinds of
- * wrapper tensors (DP_WRAPPER_KIND); while a kind has such a key, the key is called by the kind's
- * name. */
+ * functionalities of backends, whose kernels compute the result, then those of layers (abi.h),
+ * whose kernels run before and usually redispatch.  An id never changes: a new functionality stands
+ * at the line of its priority, and gets the lowest id that is free.  Kind0 to Kind7 are assigned to
+ * kinds of wrapper tensors (DP_WRAPPER_KIND); while a kind has such a key, the key is called by the
+ * kind's name. */
 #ifdef DP_TEST_INSERTED /* a test builds a host that has more functionalities */
 #define DP_TEST_INSERTED_BACKEND(X) X(InsertedBackend, 100, 1, "InsertedBackend")
 #define DP_TEST_INSERTED_LAYER(X)   X(InsertedLayer, 101, 0, "")

@@ -6,7 +6,7 @@
 #ifndef DISPATCHD_PLUGIN_MACROS_H
 #define DISPATCHD_PLUGIN_MACROS_H
 
-/* See each.h for the reason. */
+/* Keeps compilers in strict mode from warning of __VA_OPT__ (each.h). */
 #ifdef __STRICT_ANSI__
 #pragma GCC system_header
 #endif
@@ -181,8 +181,8 @@ template <class F> constexpr bool dp_is_(...)
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_FRAGMENT, 0, "fragment", #ns, "", __VA_ARGS__)
 #define DP_LIBRARY_IMPL(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, 0, "impl", #ns, #key, __VA_ARGS__)
-/* DP_LIBRARY_IMPL for kernels of CPU, or of composite keys, that do not need the bytes of tensors:
- * each item gets DP_FLAG_META. */
+/* DP_LIBRARY_IMPL for kernels of CPU, or of composite keys, that serve tensors without memory, too
+ * (dp_memoryless()): each item gets DP_FLAG_META, which abi.h explains. */
 #define DP_LIBRARY_META(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META, "impl", #ns, #key, __VA_ARGS__)
 /* DP_LIBRARY_META for kernels that return views, which they make with dp_as_strided(),
@@ -192,8 +192,8 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_LIBRARY_VIEWS(ns, key, ...)                                                             \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_META | DP_FLAG_VIEWS, "impl", #ns, #key,    \
                    __VA_ARGS__)
-/* DP_LIBRARY_IMPL for a layer that does nothing if no argument may have a gradient: each item gets
- * DP_FLAG_GRAD. */
+/* DP_LIBRARY_IMPL for layers (abi.h) that have nothing to do if no argument may have a gradient:
+ * each item gets DP_FLAG_GRAD. */
 #define DP_LIBRARY_GRAD(ns, key, ...)                                                              \
     DP_BLOCK_ITEMS(__COUNTER__, DP_BLOCK_IMPL, DP_FLAG_GRAD, "impl", #ns, #key, __VA_ARGS__)
 /* Register one kernel, at file scope.  The function need not have a plain name:
@@ -201,7 +201,7 @@ template <class F> constexpr bool dp_is_(...)
  *     DP_KERNEL(scale, tutorial, CPU, "scale", scale_of<float>, (T, f), (T))
  *
  * `id` is any name that no other DP_KERNEL of the file uses.  Put a function that contains commas
- * in parentheses.  Compile time depends only on the number of kernels. */
+ * in parentheses.  The time to compile grows in proportion to the number of kernels. */
 #define DP_KERNEL(id, ns, key, name, fn, args, ...)                                                \
     DP_KERNEL_(id, 0, #ns, #key, name, fn, DP_LETTERS args __VA_OPT__()##args,                     \
                DP_LETTERS __VA_ARGS__ __VA_OPT__()##__VA_ARGS__)
@@ -262,8 +262,8 @@ template <class F> constexpr bool dp_is_(...)
  *     DP_LIBRARY_IMPL(aten, masked, DP_IMPL("add.Tensor", add))
  *     DP_FALLBACK(masked, fallback)
  *
- * Kernels of the key have a higher priority than those of backends, and a lower one than those of
- * any layer.  While a tensor of the kind lives, also after the plugin is unloaded, no other kind
+ * Kernels of the key have a higher priority than those of backends, and a lower one than layers
+ * (abi.h).  While a tensor of the kind lives, also after the plugin is unloaded, no other kind
  * gets the key. */
 #define DP_WRAPPER_KIND(name) DP_BLOCK_PLAIN(__COUNTER__, DP_BLOCK_KIND, 0, "kind", #name, "", 0, 0)
 /* Name a kind of objects, whose type in schemas is __torch__.torch.classes.ns.name.  `ops` is a
