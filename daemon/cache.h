@@ -16,7 +16,8 @@ void cache_close(char *dir, int lock_fd);
 /* Remove the directory only.  For a process that exits while some of its threads still run: plugins
  * stay mapped, and nothing is freed. */
 void cache_remove(const char *dir);
-/* Run `dispatchd --probe`: load the file, unload it, print the outcome and exit. */
+/* Do the work of `dispatchd --probe FILE`, the process that the trial load starts: load the file,
+ * unload it, print the outcome and exit. */
 void probe_file(const char *path) __attribute__((noreturn));
 
 #endif

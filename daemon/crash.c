@@ -145,7 +145,7 @@ static bool put_thread(size_t thread)
 
 static void put_threads(void)
 {
-    /* `thread` is volatile because it changes between sigsetjmp() and siglongjmp() */
+    /* `thread` is volatile so that it is in memory, which siglongjmp() does not change */
     for (volatile size_t thread = 0; thread <= DP_LIMIT_THREADS; thread++) {
         bool more = true;
         if (sigsetjmp(read_failed, 1) == 0) {
@@ -268,9 +268,10 @@ static void count_call(void *arg, const char *s)
     ++*(unsigned *)arg;
 }
 
-/* Report a call of exit().  exit() runs its handlers on the thread that calls it.  If calls still
- * run on other threads, destructors of libraries would free memory that these calls use, so the
- * process ends at once, without the remaining handlers. */
+/* If a plugin called exit(), report it and end the process at once.  exit() runs this handler on
+ * the thread that called it, so if this thread still runs calls, exit() was called in one of them.
+ * The remaining handlers do not run, because destructors of libraries would free memory that calls
+ * on other threads may still use. */
 static void on_end(int status, void *arg)
 {
     unsigned calls = 0;

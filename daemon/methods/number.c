@@ -1,6 +1,7 @@
 /* number.c -- reads numbers from JSON, also numbers that JSON cannot represent.
  *
- * nan, inf and -inf are written as strings; an int64 of 2^53 or more is a string of its digits. */
+ * nan, inf and -inf are written as strings.  An int64 may be a string of its digits, and must be
+ * one if its magnitude is 2^53 or more. */
 #include "methods.h"
 #include <inttypes.h>
 #include <math.h>

@@ -2,8 +2,8 @@
  *
  * If work fails while a stream runs it, a later call reports the error, and that call does not know
  * which operator queued the work.  Because of that the host notes each operator that asks for a
- * stream.  A device has DPI_QUEUED_MAX notes, for the newest operators; waiting for a stream
- * deletes the stream's notes. */
+ * stream.  All devices of a backend share DPI_QUEUED_MAX notes, and a new note replaces the oldest;
+ * waiting for a stream deletes the stream's notes. */
 #include "process.h"
 #include "stream.h"
 #include <pthread.h>
@@ -60,7 +60,8 @@ static int fail_queued(dpi_device *d, const char *function, int rc, const dp_err
         if ((o = waited_at(&d->queued, i, device, stream)) != NULL)
             n += (size_t)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "", o->name);
     pthread_mutex_unlock(&d->queued.lock);
-    dpi_queued_forget(d, device, stream); /* `err` reports the failure, so later errors do not */
+    /* `err` names these operators; later errors do not name them again */
+    dpi_queued_forget(d, device, stream);
     if (n > 0)
         snprintf(all.message + length, DP_ERROR_MESSAGE_MAX - length,
                  "%squeued since the last synchronisation: %s", length ? "; " : "", names);

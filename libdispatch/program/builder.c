@@ -1,8 +1,9 @@
 /* builder.c -- make and free a program builder, and add steps and outputs to its program.
  *
- * The builder owns the arrays of the program until lay.c has copied them into one block.  A
- * function that fails leaves the builder usable, without the step or output that it was to add.
- * check.c decides whether a step is valid; draft.c adds names, inputs and constants. */
+ * lay.c copies the program's arrays into one block, which takes over the references in them; the
+ * arrays themselves belong to the builder until dp_builder_free().  A function that fails leaves
+ * the builder usable, without the step or output that it was to add.  check.c decides whether a
+ * step is valid; draft.c adds names, inputs and constants. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include <stdio.h>
@@ -101,7 +102,8 @@ int dp_builder_new(dp_ctx *ctx, dp_builder **out)
     b->ctx = ctx;
     b->p.reg = ctx->reg;
     b->p.backends = dp_backends_pin(UINT64_MAX);
-    /* If a kernel makes the builder, its call has pinned the registry's snapshot already. */
+    /* Inside a call without an open dp_ctx_begin(), dp_ctx_begin() would fail.  It is not needed
+     * there: the call has pinned the registry's snapshot. */
     b->begun = ctx->thread == NULL || ctx->pins > 0;
     int rc = b->begun ? dp_ctx_begin(ctx) : 0;
     if (rc < 0) {

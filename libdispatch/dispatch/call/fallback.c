@@ -327,10 +327,10 @@ static bool shares_with_argument(const fallback *f, const dp_tensor *t)
     return false;
 }
 
-/* Replace *t, which the CPU kernel returned, by the tensor that this call returns: the argument
- * whose twin *t is; or a view of an argument's storage, if *t is on the CPU copy of that storage
- * (unless a Device argument asks for another device); or *t itself, if it is on a device already,
- * is a view of an argument on the CPU, or the target is the CPU; else a copy on the target device.
+/* Replace *t, which the CPU kernel returned, by the return of this call: the argument whose twin *t
+ * is; or a view of an argument's storage, if *t is on the CPU copy of that storage (unless a Device
+ * argument asks for another device); or *t itself, if it is on a device already, is a view of an
+ * argument on the CPU, or is on no such copy and the target is the CPU; else a copy on the target.
  * `is_view`: the schema says that the return is a view.  On failure, *t becomes NULL. */
 static int tensor_to_device(fallback *f, dp_tensor **t, bool is_view)
 {
@@ -384,8 +384,8 @@ static int return_to_device(fallback *f, uint32_t i)
 
 /* -- the kernel -- */
 
-/* Fail with `rc`, whose error is set.  The kernel wrote only to twins, so no argument on a device
- * was written. */
+/* Fail with `rc`, whose error is set.  Report that no argument was written, because the kernel
+ * wrote only to twins; if it may have written an argument on the CPU, let dp_refuse() decide. */
 static int refuse(fallback *f, int rc)
 {
     dp_ctx *ctx = f->ctx;

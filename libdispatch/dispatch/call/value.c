@@ -1,7 +1,8 @@
 /* value.c -- the memory that a dp_value points to: size, copy, reference counts, release.
  *
  * Strings, complex numbers and lists lie outside of the value, and lists may hold more of them.
- * Tensors and objects are counted pointers: copying a value does not change their counts. */
+ * Tensors and objects are counted pointers: dpi_values_copy() and dpi_values_move() do not change
+ * their counts; dp_value_copy() adds references. */
 #include "ctx.h"
 #include "values.h"
 

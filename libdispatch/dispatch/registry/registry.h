@@ -21,7 +21,8 @@ struct dp_registry {
     dpi_fallbacks fallbacks;
     struct dpi_library *libraries; /* owners of namespaces, sorted by namespace */
     uint32_t n_observers;
-    dpi_kernel **observers;    /* by load number; borrowed; `unboxed` is the observer's function */
+    /* sorted by load number; borrowed; member `unboxed` of each is the observer's function */
+    dpi_kernel **observers;
     dp_generators *generators; /* for contexts that were given no generators */
     pthread_mutex_t ctx_lock;  /* protects `contexts`, their counters and `counts_gone` */
     dp_ctx *contexts;
@@ -77,13 +78,15 @@ int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
  * registrations, and reopen the unit's generation.  Each kernel gets back its old position among
  * the kernels of its operator and key. */
 int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
-/* Free a unit that is not attached, and end its backends and kinds.  NULL is allowed. */
+/* Free a unit that is not attached, and end its backends, and its kinds of wrapper tensors
+ * and of objects.  NULL is allowed. */
 void dpi_unit_free(dp_unit *unit);
 dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
 
-/* Return the number by which entries and typed callers of `reg` compare the letters `code`, such as
- * "TTs>T": the number from dpi_code_intern() in the low DPI_CODE_BITS bits, and the registry's
- * number above these bits.  0: dpi_code_intern() failed. */
+/* Return a number for the C type that the letters `code` describe, such as "TTs>T" (plugin.h).  A
+ * typed call fits an entry of `reg` if both have the same number.  The low DPI_CODE_BITS bits are
+ * the number from dpi_code_intern(), the bits above them are the registry's number.  0:
+ * dpi_code_intern() failed. */
 static inline uint32_t dpi_registry_code(const dp_registry *reg, const char *code)
 {
     uint32_t number = dpi_code_intern(code);

@@ -31,7 +31,8 @@ int product_check_overlap(dp_ctx *ctx, const dp_tensor *t);
 int product_check_types(dp_ctx *ctx, const product *p, const char *what);
 /* Compute c = beta * c + alpha * a * b; `c` has memory and the result's shape. */
 int product_multiply(dp_ctx *ctx, const product *p, dp_tensor *c);
-/* Compute c = beta * c, for all dtypes, if there are no products to add. */
+/* Compute c = beta * c, or c = 0 if p->self is NULL, for all dtypes, if there are no products to
+ * add. */
 int product_scale(dp_ctx *ctx, const product *p, dp_tensor *c);
 /* Make or resize *out, and compute the product into it.  The caller has checked shapes and dtypes
  * of `a` and `b`. */

@@ -70,8 +70,8 @@ SEGMENTED(REDUCE)
  * `step` elements -- */
 
 #define BACKWARD(name, dtype, memory, value, load, store)                                          \
-    /* Set the elements of `to` where x is `output` or NaN: to `grad`, divided by their number */  \
-    /* if it is above 0.  PyTorch, too, does not divide negative gradients. */                     \
+    /* Set `to` to `grad` where x is `output` or NaN.  If these are several elements and `grad` */ \
+    /* is above 0, divide it by their number; PyTorch, too, does not divide negative gradients. */ \
     static void extremes_##name(const memory *x, int64_t n, int64_t step, value output,            \
                                 value grad, memory *to)                                            \
     {                                                                                              \

@@ -2,7 +2,8 @@
  * levels/norm.c includes this header once per type.
  *
  * Contiguous elements are summed in NM_LANES accumulators; the sums of blocks of NM_BLOCK elements
- * are added in double.  So long sums stay exact, and no bit depends on the vector level. */
+ * are added in double.  This keeps the rounding errors of long sums small, and makes the results
+ * the same, bit for bit, at every vector level. */
 #define FN(name)     DP_ISA_PASTE(name, E)
 #define FMA(a, b, c) DP_ISA_PASTE(dpm_fma, E)(a, b, c)
 

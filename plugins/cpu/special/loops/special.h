@@ -1,4 +1,5 @@
-/* loops/special.h -- the functions of special.h under the names that expressions use. */
+/* loops/special.h -- the functions of special/special.h as pw_NAME_f32 and pw_NAME_f64: NAME(x) in
+ * an expression of proto/ops/pointwise.yaml becomes a call of one of them. */
 #ifndef CPU_LOOPS_SPECIAL_H
 #define CPU_LOOPS_SPECIAL_H
 
@@ -8,8 +9,8 @@
 #include "erfinv.h"
 #include <float.h>
 
-/* relative errors at which sums of doubles end: at most an eighth of an ulp of a float result, and
- * an ulp of a double result */
+/* argument `exact` of sf_igamma(), which leaves out terms smaller than `exact` times the sum: at
+ * most an eighth of an ulp of a float result, and an ulp of a double result */
 #define SF_EXACT_F32 (FLT_EPSILON / 16)
 #define SF_EXACT_F64 (DBL_EPSILON / 2)
 
