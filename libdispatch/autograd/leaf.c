@@ -57,7 +57,7 @@ static bool is_plain(const dp_tensor *have, const dp_tensor *sum)
            (dpi_is_memoryless(have) || (a->storage->host && b->storage->host));
 }
 
-/* The sizes of the leaf's gradient are not those of what is added: the sum must have the former. */
+/* Add two gradients of different sizes; the sum must have the sizes of the older one, l->have. */
 static int add_broadcast(dp_ctx *ctx, dpi_leaf_grad *l)
 {
     char want[DP_SHAPE_TEXT], got[DP_SHAPE_TEXT];

@@ -22,7 +22,7 @@
 #ifndef DISPATCHD_TYPED_H
 #define DISPATCHD_TYPED_H
 
-/* See each.h for the reason. */
+/* Keeps compilers in strict mode from warning of __VA_OPT__ (each.h). */
 #ifdef __STRICT_ANSI__
 #pragma GCC system_header
 #endif

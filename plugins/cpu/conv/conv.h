@@ -5,8 +5,9 @@
  *
  * n is a sample, g a group, o and c are channels, q is a position of the result and t a tap (an
  * index in the kernel).  O and C are out_channels and in_channels of a group; x is 0 outside its
- * sizes.  A transposed convolution is the gradient by x.  Sums are computed in the class of the
- * dtype, the type of sums that gemm.h defines.  The results have the same bits for any number of
+ * sizes.  A transposed convolution is the gradient by x, that is, with respect to x.  Sums are
+ * computed in the class of the dtype, the type of sums that gemm.h defines.  Planes, explained
+ * below, hold what a convolution reads.  The results have the same bits for any number of
  * threads. */
 #ifndef CPU_CONV_H
 #define CPU_CONV_H

@@ -2,8 +2,9 @@
  *
  * The results of all samples are flattened to columns, so that small images also fill vectors.  A
  * block of columns is one unit of work.  Its rows, one for each k = (channel, tap), are gathered
- * from planes, a part of k at a time, and multiplied with the packed weights.  A panel of columns
- * that is contiguous in the output is accumulated in the output, other panels in scratch memory. */
+ * from planes (conv.h), a part of k at a time, and multiplied with the packed weights.  A panel of
+ * columns that is contiguous in the output is accumulated in the output, other panels in scratch
+ * memory. */
 #include "conv_walk.h"
 #include <string.h>
 

@@ -3,8 +3,8 @@
  *
  * Inputs and results have their channels side by side.  A tile is some results, at any positions,
  * times some vectors of output channels.  For each result and tap there is the address of the
- * input's channels, or of zeros where the tap is outside the input.  So only the weights are
- * copied. */
+ * input's channels, or of zeros where the tap (conv.h) is outside the input.  So only the weights
+ * are copied. */
 #include "conv_walk.h"
 #include <string.h>
 

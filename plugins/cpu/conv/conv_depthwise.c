@@ -1,5 +1,5 @@
 /* conv_depthwise.c -- convolutions with few output channels per group, such as depthwise
- * convolutions, which have one. */
+ * convolutions, which have one.  conv.h explains taps and planes. */
 #include "conv_walk.h"
 #include <string.h>
 

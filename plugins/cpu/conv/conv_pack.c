@@ -1,5 +1,5 @@
 /* conv_pack.c -- packing of a convolution's weights to panels of output channels, and the offset of
- * each k = (channel, tap) in the planes. */
+ * each k = (channel, tap) in the planes.  conv.h explains taps and planes. */
 #include "conv_walk.h"
 
 /* Test whether the taps of a channel are contiguous in the weight, and the walk uses all of them in

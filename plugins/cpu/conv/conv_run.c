@@ -2,9 +2,9 @@
  * panels of weights.
  *
  * Both are walks.  A walk computes the results on a lattice of the output; each result is a sum
- * over channels and taps, and a tap reads the element at a fixed distance.  A convolution is one
- * walk.  Its gradient by x is one walk for each remainder of a position of x modulo the stride,
- * with the taps that reach such positions. */
+ * over channels and taps, and a tap (conv.h) reads the element at a fixed distance.  A convolution
+ * is one walk.  Its gradient by x is one walk for each remainder of a position of x modulo the
+ * stride, with the taps that reach such positions. */
 #include "conv_walk.h"
 
 /* Run walk `w`, in which only the members that follow from other members are not set. */

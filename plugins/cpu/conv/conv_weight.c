@@ -1,5 +1,5 @@
 /* conv_weight.c -- the gradient of a convolution by its weights: products of panels of y's output
- * channels with the elements of x that the taps read.
+ * channels with the elements of x that the taps read (conv.h explains taps and planes).
  *
  * Channels lie side by side in the planes.  One vector has the channels that a tap reads for one
  * result, so nothing has to be gathered: a row of results adds one product per result.  A unit is a

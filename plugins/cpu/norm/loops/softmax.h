@@ -4,7 +4,7 @@
  * The greatest element of a line is subtracted first, so that exp() does not overflow.  If a line
  * has a NaN or +infinity, or if all its elements are -infinity, its sum is NaN, and so are all its
  * results.  A single line is summed in LANES accumulators; each of several neighbouring lines is
- * summed in order.  So no bit depends on the vector level. */
+ * summed in order.  This makes the results the same, bit for bit, at every vector level. */
 #define FN(name) DP_ISA_PASTE(name, E)
 #define EXP(x)   DP_ISA_PASTE(dpm_exp, E)(x)
 #define LOG(x)   DP_ISA_PASTE(dpm_log, E)(x)

@@ -1,5 +1,5 @@
-/* window_sums.h -- template of the sums of window.h for elements of type T; E is the suffix of
- * T. */
+/* window_sums.h -- template of the sums over taps of window.h for elements of type T; E is the
+ * suffix of T. */
 
 /* Add `n` <= 4 rows, in order, to acc [len]; `first`: set acc to their sum.  `weighed`: row i is
  * multiplied by w[i]. */
