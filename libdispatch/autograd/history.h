@@ -117,6 +117,10 @@ typedef struct dpi_meta {
 int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                  uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
                  dpi_node **out);
+/* Make `e` edge `i` of new node `n`.  The reference is taken. */
+void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e);
+/* Store what `n` keeps of t, return `nr` of its operator; *dims: number of sizes stored so far. */
+void dpi_node_set_return(dpi_node *n, uint32_t nr, const dp_tensor *t, uint32_t *dims);
 dpi_node *dpi_node_ref(dpi_node *n);
 void dpi_node_unref(dpi_node *n);   /* NULL is fine.  Never recursive. */
 void dpi_node_release(dpi_node *n); /* release the saved tensors after backward has used them */

@@ -73,6 +73,23 @@ int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_ed
     return 0;
 }
 
+void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e)
+{
+    uint32_t topo = dpi_edge_topo(e) + 1;
+
+    n->edges[i] = e;
+    n->topo = n->topo > topo ? n->topo : topo;
+}
+
+void dpi_node_set_return(dpi_node *n, uint32_t nr, const dp_tensor *t, uint32_t *dims)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    n->rets[nr] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, *dims, true};
+    dp_copy_n(n->dims + *dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
+    *dims += (uint32_t)g->ndim;
+}
+
 dpi_node *dpi_node_ref(dpi_node *n)
 {
     atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);

@@ -36,24 +36,20 @@ static bool depends(const dpi_node *n, const dpi_edge *edges, uint32_t n_edges)
 static void give_edges(dpi_node *m, const dpi_node *n, const dpi_edge *edges)
 {
     for (uint32_t i = 0; i < m->n_edges; i++) {
-        m->edges[i] = i < n->n_edges ? dpi_edge_ref(n->edges[i]) : edges[i - n->n_edges];
-        uint32_t topo = dpi_edge_topo(m->edges[i]) + 1;
-        m->topo = m->topo > topo ? m->topo : topo;
+        dpi_edge e = i < n->n_edges ? dpi_edge_ref(n->edges[i]) : edges[i - n->n_edges];
+        dpi_node_set_edge(m, i, e);
     }
 }
 
 /* Make return `nr` of `m` the history of an alias of *t, which replaces *t. */
 static int mark(dp_ctx *ctx, dpi_node *m, uint32_t nr, dp_tensor **t, uint32_t *dims)
 {
-    const dpi_geometry *g = dpi_geometry_of(*t);
     dp_tensor *alias;
     int rc = dp_tensor_alias(*t, &alias, &ctx->error);
 
     if (rc < 0)
         return rc;
-    m->rets[nr] = (dpi_node_ret){(*t)->dtype, g->storage->device, g->ndim, *dims, true};
-    dp_copy_n(m->dims + *dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
-    *dims += (uint32_t)g->ndim;
+    dpi_node_set_return(m, nr, *t, dims);
     dp_tensor_unref(*t);
     *t = alias;
     return dpi_history_set(ctx, alias, dpi_node_ref(m), nr);

@@ -255,15 +255,6 @@ static void count_returns(const record *r, uint32_t *n_rets, uint32_t *n_dims, b
     }
 }
 
-static void describe_return(dpi_node *node, uint32_t nr, const dp_tensor *t, uint32_t *dims)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-
-    node->rets[nr] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, *dims, true};
-    dp_copy_n(node->dims + *dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
-    *dims += (uint32_t)g->ndim;
-}
-
 static uint64_t bytes_of(const dpi_saved *s)
 {
     return s->geometry != NULL ? (uint64_t)s->geometry->numel * dpi_itemsize(s->dtype) : 0;
@@ -290,18 +281,15 @@ static void fill_node(record *r, dpi_node *node)
 
     node->formula = r->formula != NULL ? dpi_formula_ref(r->formula) : NULL;
     dp_copy_n(node->arg_edges, r->arg_edges, r->call->n_args + 1, sizeof(uint32_t));
-    for (uint32_t i = 0; i < r->n_edges; i++) {
-        uint32_t topo = dpi_edge_topo(r->edges[i]) + 1;
-        node->edges[i] = r->edges[i];
-        node->topo = node->topo > topo ? node->topo : topo;
-    }
+    for (uint32_t i = 0; i < r->n_edges; i++)
+        dpi_node_set_edge(node, i, r->edges[i]);
     r->n_edges = 0;
     give_slots(r, node);
     for (uint32_t i = 0; i < r->call->n_rets; i++) {
         uint32_t n = tensors_of(return_of(r, i), &list);
         for (uint32_t k = 0; k < n; k++, nr++)
             if (list[k] != NULL)
-                describe_return(node, nr, list[k], &dims);
+                dpi_node_set_return(node, nr, list[k], &dims);
         nr += n == 0;
     }
 }
@@ -334,7 +322,7 @@ static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr
 
     if (*t == NULL || !dpi_differentiable((*t)->dtype))
         return 0;
-    if (alias >= 0 && node->formula != NULL && node->formula->reshapes)
+    if (alias >= 0 && r->formula != NULL && r->formula->reshapes)
         return dpi_history_set(ctx, *t, dpi_node_ref(node), nr); /* the base's elements stay */
     if (alias >= 0)
         return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
@@ -351,12 +339,11 @@ static int attach_returns(const record *r, dpi_node *node, bool *given)
 {
     uint32_t nr = 0;
     int rc = 0;
-    const dpi_formula *f = node->formula; /* read first: attach_one() may free `node` on failure */
 
     for (uint32_t i = 0; i < r->call->n_rets && rc == 0; i++) {
         dp_tensor *const *list;
         uint32_t n = tensors_of(return_of(r, i), &list);
-        bool attach = r->e->schema->ret_alias[i] >= 0 || f == NULL || (f->differentiable >> i & 1);
+        bool attach = r->e->schema->ret_alias[i] >= 0 || is_differentiable(r, i);
         for (uint32_t k = 0; k < n && rc == 0; k++, nr++)
             if (attach)
                 rc = attach_one(r, node, i, nr, (dp_tensor **)(uintptr_t)&list[k], given);

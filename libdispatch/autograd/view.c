@@ -47,14 +47,6 @@ static int window_node(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_
     return 0;
 }
 
-static void set_edge(dpi_node *n, uint32_t i, dpi_edge e)
-{
-    uint32_t topo = dpi_edge_topo(e) + 1;
-
-    n->edges[i] = e;
-    n->topo = n->topo > topo ? n->topo : topo;
-}
-
 int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge)
 {
     dpi_edge of_base;
@@ -72,10 +64,10 @@ int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint
         dpi_edge_unref(of_base);
         return rc;
     }
-    set_edge(slices, 0, of_base);
+    dpi_node_set_edge(slices, 0, of_base);
     for (uint32_t i = 0; i < n->n_edges; i++)
         if (i != edge)
-            set_edge(slices, i + 1, dpi_edge_ref(n->edges[i]));
+            dpi_node_set_edge(slices, i + 1, dpi_edge_ref(n->edges[i]));
     slices->inner = dpi_node_ref(n);
     slices->inner_ret = nr;
     slices->inner_edge = edge;
@@ -121,7 +113,7 @@ static int view_history(dp_ctx *ctx, const dp_tensor *t, dpi_node **out)
     rc = window_node(ctx, DPI_NODE_STRIDED, NULL, 1, dpi_geometry_copy_new(t->root),
                      dpi_geometry_copy_new(t), out);
     if (rc == 0)
-        set_edge(*out, 0, of_base);
+        dpi_node_set_edge(*out, 0, of_base);
     else
         dpi_edge_unref(of_base);
     return rc;
@@ -143,7 +135,7 @@ int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out)
                          out);
 
     if (rc == 0)
-        set_edge(*out, 0, (dpi_edge){dpi_node_ref(slices), 0, false});
+        dpi_node_set_edge(*out, 0, (dpi_edge){dpi_node_ref(slices), 0, false});
     return rc;
 }
 
