@@ -156,15 +156,11 @@ void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_writt
 
 void dpi_written_may_grad(const dpi_entry *e, const dp_value *args)
 {
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        const dp_value *v = &args[i];
-        uint32_t n = v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
-        for (uint32_t j = 0; j < n && (e->written >> i & 1); j++) {
-            dp_tensor *t = v->tag == DP_TAG_TENSOR ? v->u.t : v->u.tensors[j];
-            if (t != NULL && dpi_differentiable(t->dtype))
-                dpi_tensor_may_grad(t->root != NULL ? t->root : t, true);
-        }
-    }
+    cursor c = {args, e->written, 0};
+
+    for (dp_tensor *t = next_tensor(&c); t != NULL; t = next_tensor(&c))
+        if (dpi_differentiable(t->dtype))
+            dpi_tensor_may_grad(t->root != NULL ? t->root : t, true);
 }
 
 static uint64_t changed_versions(const dpi_entry *e, const dp_value *args, const dpi_written *w)
