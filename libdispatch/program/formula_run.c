@@ -28,24 +28,6 @@ static int run_call(dpi_machine *m, const dp_program *p, const dpi_step *s)
     return rc;
 }
 
-static int run_step(dpi_machine *m, const dp_program *p, const dpi_step *s)
-{
-    switch (s->kind) {
-    case DP_STEP_CALL:
-        return run_call(m, p, s);
-    case DP_STEP_GET:
-        return dpi_run_get(m, p, 0, s);
-    case DP_STEP_LIST:
-        return dpi_run_list(m, p, 0, s);
-    case DP_STEP_ITEM:
-        return dpi_run_item(m, p, 0, s);
-    case DP_STEP_SCALAR:
-        return dpi_run_scalar(m, p, 0, s);
-    default:
-        return dpi_run_select(m, p, 0, s);
-    }
-}
-
 static inline void release(dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR) {
@@ -56,14 +38,12 @@ static inline void release(dp_value *v)
     }
 }
 
-static int run_steps(dpi_machine *m, const dp_program *p, uint64_t unwanted)
+static int run_steps(dpi_machine *m, const dp_program *p)
 {
     for (const dpi_step *s = p->steps; s < p->steps + p->n_steps; s++) {
-        if (s->need != 0 && (s->need & ~unwanted) == 0)
+        if (!dpi_is_due(m, p, 0, s))
             continue;
-        if (s->when != DPI_REF_NONE && !dpi_scalar_true(dpi_machine_value(m, p, 0, s->when)))
-            continue;
-        int rc = run_step(m, p, s);
+        int rc = s->kind == DP_STEP_CALL ? run_call(m, p, s) : dpi_run_simple(m, p, 0, s);
         if (DPI_UNLIKELY(rc < 0))
             return dpi_fail_at(m->ctx, p, s);
         for (uint32_t k = 0; k < s->n_frees; k++)
@@ -116,7 +96,7 @@ int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run)
     if (rc == 0)
         rc = dpi_check_devices(ctx, m.values, p->n_inputs);
     if (rc == 0)
-        rc = run_steps(&m, p, unwanted);
+        rc = run_steps(&m, p);
     if (rc == 0)
         rc = give_outputs(&m, p, unwanted, run->outputs);
     for (uint32_t i = p->n_inputs; i < p->n_values; i++)

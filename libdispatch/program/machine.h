@@ -49,6 +49,20 @@ int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n);
 /* Run `p` without charging its values to the account. */
 int dpi_run_uncharged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula);
 
+/* Must step `s` run: does a wanted output need it, and is its condition (`when`) true? */
+static inline bool dpi_is_due(const dpi_machine *m, const dp_program *p, uint32_t base,
+                              const dpi_step *s)
+{
+    if (DPI_UNLIKELY(base == 0 && m->run->unwanted != 0) && s->need != 0 &&
+        (s->need & ~(m->run->unwanted & INT64_MAX)) == 0)
+        return false;
+    return DPI_LIKELY(s->when == DPI_REF_NONE) ||
+           dpi_scalar_true(dpi_machine_value(m, p, base, s->when));
+}
+
+/* Run step `s`, which neither calls an operator nor runs a program, by the function of its kind
+ * below. */
+int dpi_run_simple(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s);
 /* Run step `s` of program `p`, whose values begin at `base`, and store what it returns (steps.c).
  * Each returns 0, or the code of the context's error. */
 int dpi_run_get(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s);

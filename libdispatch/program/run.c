@@ -390,18 +390,10 @@ static inline int run_step(dpi_machine *m, const dp_program *p, uint32_t base, c
         return run_call(m, p, base, s);
     case DPI_STEP_BIND:
         return run_bind(m, p, base, s);
-    case DP_STEP_GET:
-        return dpi_run_get(m, p, base, s);
-    case DP_STEP_LIST:
-        return dpi_run_list(m, p, base, s);
-    case DP_STEP_ITEM:
-        return dpi_run_item(m, p, base, s);
-    case DP_STEP_SCALAR:
-        return dpi_run_scalar(m, p, base, s);
-    case DP_STEP_SELECT:
-        return dpi_run_select(m, p, base, s);
-    default:
+    case DP_STEP_SUB:
         return run_sub(m, p, base, s);
+    default:
+        return dpi_run_simple(m, p, base, s);
     }
 }
 
@@ -416,17 +408,6 @@ static void refresh_shapes(dp_ctx *ctx)
 
     if (outermost)
         dpi_call_begin(&t->looker);
-}
-
-/* Must step `s` run: does a wanted output need it, and is its condition (`when`) true? */
-static inline bool is_due(const dpi_machine *m, const dp_program *p, uint32_t base,
-                          const dpi_step *s)
-{
-    if (DPI_UNLIKELY(base == 0 && m->run->unwanted != 0) && s->need != 0 &&
-        (s->need & ~(m->run->unwanted & INT64_MAX)) == 0)
-        return false;
-    return DPI_LIKELY(s->when == DPI_REF_NONE) ||
-           dpi_scalar_true(dpi_machine_value(m, p, base, s->when));
 }
 
 /* Leave guard `*depth`, which set the mode of the previous steps (negative: there is none), and
@@ -454,7 +435,7 @@ static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
             rc = change_mode(m, p, s, &depth);
             mode = s->mode;
         }
-        if (DPI_LIKELY(rc == 0) && is_due(m, p, base, s))
+        if (DPI_LIKELY(rc == 0) && dpi_is_due(m, p, base, s))
             rc = run_step(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
             if (depth >= 0)

@@ -94,3 +94,19 @@ int dpi_run_select(dpi_machine *m, const dp_program *p, uint32_t base, const dpi
         m->values[base + s->ret] = chosen;
     return rc;
 }
+
+int dpi_run_simple(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    switch (s->kind) {
+    case DP_STEP_GET:
+        return dpi_run_get(m, p, base, s);
+    case DP_STEP_LIST:
+        return dpi_run_list(m, p, base, s);
+    case DP_STEP_ITEM:
+        return dpi_run_item(m, p, base, s);
+    case DP_STEP_SCALAR:
+        return dpi_run_scalar(m, p, base, s);
+    default:
+        return dpi_run_select(m, p, base, s);
+    }
+}
