@@ -66,7 +66,7 @@ static bool is_wanted(engine *g, dpi_edge e)
 static int check_outer(const engine *g, const dpi_node *n)
 {
     for (engine *outer = g->outer; outer != NULL; outer = outer->outer)
-        if (outer->index != NULL && *dpi_engine_slot(outer, n) != 0)
+        if (*dpi_engine_slot(outer, n) != 0)
             return dp_error_set(&g->ctx->error, DP_ERUNTIME,
                                 "backward inside backward: both go through the call of %s; "
                                 "differentiate a graph of its own",

@@ -24,7 +24,7 @@ static int no_memory(dp_ctx *ctx)
 
 static uint32_t *slot_of(const listing *l, const void *p)
 {
-    uint32_t i = (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32) & l->mask;
+    uint32_t i = dpi_address_hash(p) & l->mask;
 
     while (l->index[i] != 0 && l->at[l->index[i] - 1].to != p)
         i = (i + 1) & l->mask;
@@ -115,14 +115,11 @@ static int add_edge(dp_ctx *ctx, listing *l, uint32_t from, uint32_t input, dpi_
 
     if (rc < 0)
         return rc;
-    if (l->graph.n_edges == l->cap_edges) {
-        uint32_t cap = l->cap_edges != 0 ? 2 * l->cap_edges : FIRST_NODES;
-        void *edges = dp_realloc(l->graph.edges, dp_size_times(cap, sizeof(dp_grad_edge)));
-        if (edges == NULL)
-            return no_memory(ctx);
-        l->graph.edges = edges;
-        l->cap_edges = cap;
-    }
+    void *edges =
+        dpi_grow(l->graph.edges, &l->cap_edges, l->graph.n_edges + 1, sizeof(dp_grad_edge));
+    if (edges == NULL)
+        return no_memory(ctx);
+    l->graph.edges = edges;
     /* Edges have a limit of their own: one node may have a million, as cat() of a million
      * tensors. */
     if (l->graph.n_edges / 16 == l->max)

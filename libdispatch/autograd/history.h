@@ -117,6 +117,11 @@ typedef struct dpi_meta {
 int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                  uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
                  dpi_node **out);
+/* Hash the address of a node or tensor, for tables whose size is a power of two. */
+static inline uint32_t dpi_address_hash(const void *p)
+{
+    return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32);
+}
 /* Make `e` edge `i` of new node `n`.  The reference is taken. */
 void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e);
 /* Store what `n` keeps of t, return `nr` of its operator; *dims: number of sizes stored so far. */

@@ -43,7 +43,7 @@ static int find_one(dpi_engine *g, uint32_t i)
     if (e.to == NULL)
         return dp_error_set(&g->ctx->error, DP_ERUNTIME,
                             "One of the differentiated Tensors does not require grad: input %u", i);
-    uint32_t slot = g->n_tasks > 0 ? *dpi_engine_slot(g, e.to) : 0;
+    uint32_t slot = *dpi_engine_slot(g, e.to);
     if (slot != 0) {
         dpi_task *t = &g->tasks[slot - 1];
         g->inputs[i] = (dpi_input){.task = slot - 1, .nr = e.nr, .next = t->input};

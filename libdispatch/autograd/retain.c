@@ -42,14 +42,11 @@ bool dp_tensor_retains_grad(const dp_tensor *t)
 
 static int add_one(dp_ctx *ctx, dpi_retained *r, dpi_kept *k, dp_tensor *grad)
 {
-    if (r->n == r->cap) {
-        uint32_t cap = r->cap != 0 ? 2 * r->cap : 8;
-        void *items = dp_realloc(r->items, dp_size_times(cap, sizeof(*r->items)));
-        if (items == NULL)
-            return dpi_no_memory(&ctx->error, "gradients");
-        r->items = items;
-        r->cap = cap;
-    }
+    void *items = dpi_grow(r->items, &r->cap, r->n + 1, sizeof(*r->items));
+
+    if (items == NULL)
+        return dpi_no_memory(&ctx->error, "gradients");
+    r->items = items;
     r->items[r->n++] = (dpi_retained_grad){dpi_kept_ref(k), dp_tensor_ref(grad)};
     return 0;
 }

@@ -48,35 +48,23 @@ static int no_memory(engine *g)
 /* Make *array, of `*cap` items, large enough for `need`; `few` is its memory in the engine. */
 static bool grow(void *array, const void *few, uint32_t *cap, uint32_t need, size_t item)
 {
-    void **at = array, *p;
-    uint32_t to = *cap;
+    void **at = array;
+    uint32_t had = *cap;
 
-    if (need <= *cap)
+    if (need <= had)
         return true;
-    while (to < need)
-        to *= 2;
-    if (*at == few) {
-        p = dp_malloc_n(to, item);
-        if (p != NULL)
-            dp_copy_n(p, few, *cap, item);
-    } else {
-        p = dp_realloc(*at, dp_size_times(to, item));
-    }
+    void *p = dpi_grow(*at == few ? NULL : *at, cap, need, item);
     if (p == NULL)
         return false;
+    if (*at == few)
+        dp_copy_n(p, few, had, item);
     *at = p;
-    *cap = to;
     return true;
-}
-
-static uint32_t hash_of(const void *p)
-{
-    return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 uint32_t *dpi_engine_slot(const engine *g, const void *p)
 {
-    uint32_t i = hash_of(p) & g->mask;
+    uint32_t i = dpi_address_hash(p) & g->mask;
 
     while (g->index[i] != 0 && g->tasks[g->index[i] - 1].at.to != p)
         i = (i + 1) & g->mask;
@@ -143,7 +131,7 @@ int dpi_engine_task(engine *g, dpi_edge e, uint32_t *out)
 static void index_remove(engine *g, uint32_t at)
 {
     for (uint32_t i = (at + 1) & g->mask; g->index[i] != 0; i = (i + 1) & g->mask) {
-        uint32_t home = hash_of(g->tasks[g->index[i] - 1].at.to) & g->mask;
+        uint32_t home = dpi_address_hash(g->tasks[g->index[i] - 1].at.to) & g->mask;
         if (((i - home) & g->mask) < ((i - at) & g->mask))
             continue;
         g->index[at] = g->index[i];
