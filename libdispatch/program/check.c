@@ -23,7 +23,7 @@ static const struct {
 /* -- CALL -- */
 
 /* Return the value with which overloads are chosen for argument r: the constant itself, or else a
- * placeholder (DPI_TAG_SYMBOL) with the tags that r may have. */
+ * value of tag DPI_TAG_SYMBOL, which stands for any value with one of the tags that r may have. */
 static dp_value symbol(const dp_builder *b, dp_ref r)
 {
     if (DPI_REF_KIND(r) == DPI_REF_CONSTANT)

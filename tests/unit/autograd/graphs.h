@@ -70,7 +70,7 @@ static inline int mul_kernel(dp_call *call)
 {
     return combined(call, true);
 }
-/* What a kernel that calls backward differentiates, how, and what came of it. */
+/* Arguments and result of the dp_backward() that call_backward() runs inside a kernel. */
 static struct nested {
     dp_tensor *root;
     uint32_t flags;

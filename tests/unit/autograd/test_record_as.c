@@ -1,7 +1,7 @@
 /* test_record_as.c -- calls whose gradients a plugin's own operator computes. */
 #include "graphs.h"
 
-/* What own::f's kernel at the keys of autograd passes to dp_record_as(); NULL: nothing else. */
+/* The recording that the kernel of own::f at the Autograd keys passes to dp_record_as(). */
 static dp_recording how;
 static int asked; /* calls of own::back */
 static dp_value got[12];

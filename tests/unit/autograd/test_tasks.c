@@ -43,7 +43,8 @@ START_TEST(tasks_are_found_and_run_in_order)
 }
 END_TEST
 
-/* As in a long chain: each node ends before the next but one is reached. */
+/* In a chain, a node's task ends before the task after the next one begins, so memory of tasks is
+ * used again. */
 START_TEST(a_chain_needs_few_tasks)
 {
     const dp_backward_options o = {.size = sizeof(o)};
