@@ -16,10 +16,10 @@ struct dp_account {
     struct {
         atomic_uint_fast64_t count, bytes;
     } charged[DP_HOLDERS]; /* charges that are not refunded yet, by holder */
-    /* held while a backward gives tensors their gradients (autograd/engine.c) */
+    /* held while a backward pass stores gradients in tensors (autograd/engine.c) */
     pthread_mutex_t backward;
     pthread_mutex_t cycles_lock; /* protects `cycles` */
-    struct dpi_meta *cycles;     /* leaves whose gradients have history (autograd/cycle.c) */
+    struct dpi_meta *cycles;     /* tensors whose gradients have history (autograd/cycle.c) */
 };
 void dpi_account_free(dp_account *a);
 static inline void dpi_account_ref(dp_account *a)

@@ -1,4 +1,5 @@
-/* base.h -- declarations for all of libdispatch: memory, errors, keys, backends, dtypes.
+/* base.h -- declarations for all of libdispatch: errors, dtypes, memory, keys, backends and their
+ * devices, counters, clocks, threads, signals and hashes.
  *
  * Names with the prefix dpi_ are internal to libdispatch.  The public names (dp_*) that base
  * defines are declared in dispatchd/dispatch.h. */
@@ -73,11 +74,11 @@ void *dpi_grow(void *array, uint32_t *cap, uint32_t need, size_t item);
 /* The struct is public within libdispatch so that a struct can embed an arena and read `at` without
  * a function call. */
 struct dp_arena {
-    char *at;                       /* next free byte, in the first block; NULL: no block */
+    char *at;                       /* next free byte, in the newest block; NULL: no block */
     size_t left;                    /* free bytes from `at` to the end of the block */
     struct dpi_arena_block *blocks; /* owned, newest first; the newest one is being filled */
     struct dpi_arena_large *large;  /* owned large allocations, newest first */
-    size_t newest_bytes;            /* size of the newest block's data */
+    size_t newest_bytes;            /* data bytes of the last block that was added */
     dp_account *account;            /* borrowed: charged for new memory; NULL: no account */
     void *(*alloc)(size_t bytes);
     void (*release)(void *p, size_t bytes);
@@ -109,8 +110,8 @@ void dpi_text_fini(dpi_text *t);
  * Undefined.  Slots 1 to DPI_SLOTS_PLAIN-1 are the functionalities that are not per backend,
  * ordered by rank (keybits.h).  After them each backend has a column of the 7 per-backend
  * functionalities, ordered by rank.  The columns are: built-in backends in the order of their bits,
- * Meta, named backends in the order of their bits.  A table with columns for n named backends has
- * DPI_SLOTS(n) slots. */
+ * Meta, named backends (those that plugins name) in the order of their bits.  A table with columns
+ * for n named backends has DPI_SLOTS(n) slots. */
 enum {
 #ifdef DP_TEST_INSERTED
     DPI_PER_BACKEND = 8,
@@ -146,9 +147,10 @@ static inline unsigned dpi_key_slot(dp_key k)
            dpi_slot_rows[rank].stride * dpi_slot_rows[b < 0 ? 0 : b].column;
 }
 dp_key dpi_slot_key(unsigned slot); /* inverse of dpi_key_slot() */
-/* List the runtime keys that have a meaning now, in slot order, Undefined first: without those of
- * backends that are not alive (dpi_backend_install()) and of Kind0 to Kind7 that no living kind has
- * (kind.h), and with AutocastNamed for named backends only.  Returns the number of keys. */
+/* List the runtime keys that have a meaning now, in slot order, Undefined first.  The list has no
+ * keys of backends that are not alive (dpi_backend_install()), none of the keys Kind0 to Kind7 that
+ * no living kind has (kind.h), and AutocastNamed only for named backends.  Returns the number of
+ * keys. */
 size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 
 /* Find a per-backend functionality by name ("Dense", "Quantized") and return its key without a
@@ -177,8 +179,8 @@ dp_key dpi_autograd_of(dp_key k);
 /* -- backends: one table for the whole process, because a backend's bit in key sets must mean the
  * same backend in all registries -- */
 
-/* Notes of the newest operators that queued work on streams of a backend's devices, and for whose
- * work no call has waited yet.  Errors of work that fails later name these operators. */
+/* The newest operators that queued work on streams of a backend's devices, and for whose work no
+ * call has waited yet.  Errors of work that fails later name these operators. */
 enum { DPI_QUEUED_MAX = 8, DPI_QUEUED_NAME_MAX = 64 };
 typedef struct dpi_queued_op {
     int index;                      /* number of the device */
@@ -201,7 +203,7 @@ typedef struct dpi_device {
     bool host;         /* true: tensors are in host memory, and `ops` is all zero */
     dp_device_ops ops; /* a copy: the plugin's record may be shorter, and may be unmapped */
     /* The lock of backend.c protects these fields. */
-    bool changing;   /* closed: dpi_device_enter() and _use() of other threads wait */
+    bool changing;   /* closed: other threads wait to enter */
     bool ended;      /* for ever: entering fails, and the plugin's code may be gone */
     bool warned;     /* a warning about a changed floating-point environment was sent */
     unsigned inside; /* calls of dpi_device_enter() minus calls of dpi_device_leave() */
@@ -222,8 +224,8 @@ dpi_device *dpi_device_unref(dpi_device *d);
  * built in, registered, used by a storage, or pinned.  The device name of a built-in backend
  * ("cuda") gets that backend's bit.  A name whose old bit is still alive gets that bit back.  Every
  * other name gets the lowest named bit that is not alive.  The table has a reference to `d` until
- * another device replaces it.  DP_EEXISTS: the name is registered, or is "cpu", "meta" or a kind's.
- * DP_ERESOURCE: DP_B_NAMED_MAX named backends are alive. */
+ * another device replaces it.  DP_EEXISTS: the name is registered, or is "cpu", "meta" or the name
+ * of a kind (kind.h).  DP_ERESOURCE: DP_B_NAMED_MAX named backends are alive. */
 int dpi_backend_install(const char *name, const char *owner, dpi_device *d, int *bit,
                         dp_error *err);
 /* Make a device from `ops` and register backend `name` with it, as dpi_backend_install() does. */
@@ -299,7 +301,7 @@ enum {
     DPI_TALLY_TENSORS,
     DPI_TALLY_NODES,    /* of graphs of autograd */
     DPI_TALLY_STORAGES, /* on CPU and Meta; backend.c counts those of other backends */
-    DPI_TALLY_BYTES,    /* of storages, not yet added to the total in tensor/held.c */
+    DPI_TALLY_BYTES,    /* of storages; tensor/held.c moves them to its total in steps */
     DPI_TALLY_END
 };
 /* Counters of one thread; only that thread writes `n`.  Row 0 is shared by all threads that have no

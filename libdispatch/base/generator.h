@@ -28,9 +28,10 @@ void dpi_generators_seed(dp_generators *all, uint64_t seed);
 /* Return a new reference to the i-th default generator; NULL: there are not more than `i`. */
 dp_generator *dpi_generators_item(dp_generators *all, uint32_t i);
 
-/* Draws, for a thread that has locked the generator.  Generators of the CPU give numbers, and
- * generators of other devices give ranges of a Philox stream (dpi_generator_philox()).
- * DP_ERUNTIME: the function is for the other of these two kinds. */
+/* The functions below draw numbers; the calling thread must have locked the generator.
+ * dpi_generator_philox() is for generators of other devices than the CPU: it reserves a range of a
+ * Philox stream.  All others are for generators of the CPU.  DP_ERUNTIME: `g` is not of a device
+ * that the function is for. */
 int dpi_generator_u32(dp_generator *g, uint32_t *out, size_t n, dp_error *err);
 int dpi_generator_u64(dp_generator *g, uint64_t *out, size_t n, dp_error *err);
 int dpi_generator_uniform(dp_generator *g, dp_dtype dtype, void *out, size_t n, dp_error *err);

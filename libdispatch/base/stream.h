@@ -6,9 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The functions dpi_x() down to dpi_event_elapsed() do the work of dp_x() in api.h, but without a
- * context; those that have no such counterpart have a comment of their own.  Streams must not be
- * NULL. */
+/* From here to dpi_event_elapsed(), function dpi_x() does the work of dp_x() in api.h, but without
+ * a context.  A function that has no counterpart in api.h has a comment of its own.  Streams must
+ * not be NULL. */
 
 /* `ctx` is passed to the backend and may be NULL.  `options` NULL: the default options. */
 int dpi_stream_new(dp_ctx *ctx, dp_device device, const dp_stream_options *options, dp_stream **out,

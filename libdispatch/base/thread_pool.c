@@ -31,7 +31,7 @@ enum {
     THREADS_MAX = 256,
     PIECES_PER_THREAD = 4,    /* more than one, since pieces may differ in cost */
     ALIGN = 64,               /* elements; sizes of pieces of large loops are multiples of this */
-    ALIGNED_MIN = 64 * ALIGN, /* elements of a piece from which on it is rounded to ALIGN */
+    ALIGNED_MIN = 64 * ALIGN, /* pieces of at least this many elements are rounded to ALIGN */
     POLL_NANOS = 100000,      /* polling time before a thread sleeps */
     POLLS = 64,               /* polls between two yields of the core */
     SLICE_NANOS = 2000000     /* about the longest time between two checks of `stop` */
