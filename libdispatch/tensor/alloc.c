@@ -7,8 +7,9 @@
  * mapping of its own.
  *
  * Shelves are arrays outside of the blocks, so a stray write into freed memory cannot corrupt the
- * allocator.  Each shard has its own shelves and lock, so threads seldom wait for each other.  A
- * thread whose shard has no suitable block looks into the other shards.
+ * allocator.  The shelves exist SHARDS times; each such set of shelves, a shard, has its own lock,
+ * so threads seldom wait for each other.  A thread uses one shard, and looks into the others if
+ * that shard has no suitable block.
  *
  * Under the address sanitizer, every block is an allocation of exactly the requested size.  Then
  * the sanitizer reports plugins that write past the end of an output or after its release. */

@@ -186,8 +186,9 @@ static bool undo(dpi_geometry *g)
            state == DPI_CHANGE_UNDONE;
 }
 
-/* Undo the geometries from `newest` down to the one above `to`.  A growth that one of them needs,
- * which cannot be undone, is protected. */
+/* Undo the geometries from `newest` down to the one above `to`.  If a geometry cannot be undone,
+ * its storage's growths since `change` are protected from being undone, because the geometry may
+ * need them. */
 static void undo_all(dpi_geometry *newest, const dpi_geometry *to, uint64_t change)
 {
     for (dpi_geometry *g = newest; g != to; g = dpi_replaced_of(g))

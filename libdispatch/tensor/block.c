@@ -3,8 +3,7 @@
  * A block outlives its storage while streams use it (dp_record_stream).  Such a block waits on a
  * list, with one event for each stream.  After these events, the next allocation on its device, or
  * dpi_blocks_reap(), releases it.  Threads wait only if memory is exhausted or a device ends.  A
- * device lists all of its blocks, so that they are returned to the code that allocated them before
- * it is unloaded.
+ * device lists all of its blocks, so that its code can take them back before it is unloaded.
  *
  * Over 500 lines: all functions share one lock and two lists that no other source file sees. */
 #include "base/stream.h"
@@ -92,7 +91,7 @@ static void add_waiting(dpi_block *b, dpi_device *d)
 
 /* -- the end of a block -- */
 
-/* Release b's data by functions of `d`, its owner, which the caller has entered or closed. */
+/* Let owner `d`, which the caller has entered or closed, release or unpin b's data. */
 static void return_to_device(dpi_block *b, const dpi_device *d)
 {
     if (b->data == NULL)
@@ -178,7 +177,8 @@ static void use_mark(use *u)
     dpi_stream_synchronize(u->stream, NULL);
 }
 
-/* Have all streams finished with `b`?  Yes if a query fails: then the device's end waits. */
+/* Have all streams finished with `b`?  Yes if a query fails: dpi_device_end() waits for all
+ * work. */
 static bool is_over(const dpi_block *b)
 {
     bool done = true;
@@ -482,7 +482,7 @@ int dpi_block_enter(const dpi_block *b, dpi_device **out, dp_error *err)
 
 /* -- devices that end -- */
 
-/* Return all blocks of `d`, which is closed.  Pinned memory stays with its tensors, unpinned. */
+/* Give all blocks back to `d`, which is closed.  Pinned memory stays with its tensors, unpinned. */
 static void return_all(dpi_device *d)
 {
     for (dpi_block *b;;) {
@@ -579,8 +579,8 @@ uint64_t dpi_device_storages(const dpi_device *d)
     return n;
 }
 
-/* No thread has entered `old`, so its list changes only here.  Shape changes are excluded before
- * `old` is closed, because a thread that changes a shape may be waiting to enter `old`. */
+/* No other thread is in `old`, so its list changes only here.  Shape changes are excluded before
+ * `old` is closed, since a thread that changes a shape may wait to enter `old`. */
 uint64_t dpi_device_replace(dpi_device *old, const char *owner, dpi_device *d)
 {
     uint64_t since = dpi_change_shapes_begin(), lost = 0;

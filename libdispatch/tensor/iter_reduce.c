@@ -6,7 +6,7 @@
  * In this file, an output is one element of an output tensor (or one of each, if there are
  * several), and its elements are those that are reduced to it.  An item of work is one chunk of the
  * elements of some neighbouring outputs.  If there is only one chunk, its accumulators are on the
- * stack and are finished at once.  Otherwise they are in the request's memory until all items are
+ * stack and are finished at once.  Otherwise they are in the arena's memory until all items are
  * done. */
 #include "nest.h"
 
@@ -40,7 +40,7 @@ static const int64_t *strides_at(const dp_iter *it, int d)
 typedef struct output_run {
     int64_t first, n;
     char *data[DP_ITER_OPERANDS_MAX];
-    /* [n] bytes between elements of an output, then [n] between outputs */
+    /* [it->n] bytes between elements of an output, then [it->n] bytes between outputs */
     int64_t strides[2 * DP_ITER_OPERANDS_MAX];
 } output_run;
 

@@ -268,8 +268,8 @@ static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool 
 }
 
 /* Charge `s` once for `own_word`, the account and holder.  Returns 1 if the charge moved to
- * `own_word`; 0 if it was there already, or stays with a holder that does not stand later in
- * DP_HOLDER_MAP. */
+ * `own_word`; 0 if it was there already, or stays with another holder, because that of `own_word`
+ * does not come before it in DP_HOLDER_MAP.  DP_ERESOURCE: over the limit. */
 static int charge_storage(dpi_storage *s, uintptr_t own_word, bool anyway, dp_error *err)
 {
     uintptr_t word = lock(s);

@@ -277,8 +277,8 @@ static bool strides_wrapped(const dpi_layout *l)
     return l->numel == 0 && memcmp(packed, l->strides, (size_t)l->ndim * sizeof(int64_t)) == 0;
 }
 
-/* Set l->extent, and check that offset and strides are not negative and that a storage can be that
- * long. */
+/* Set l->extent, and check that offset and strides are not negative and that the extent is at most
+ * DP_LIMIT_STORAGE_BYTES. */
 static int check_extent(dpi_layout *l, dp_error *err)
 {
     char shape[DP_SHAPE_TEXT], steps[DP_SHAPE_TEXT];

@@ -14,8 +14,8 @@ typedef struct dpi_object_kind dpi_object_kind;
  * generation.  `ops` is the plugin's own struct; its address identifies the kind in
  * dpi_object_new().  `again`: the plugin has registered the kind before and now loads a new
  * version.  The caller ends *out by dpi_object_kind_end() and dpi_object_kind_free().  DP_EPLUGIN:
- * `ops` is not valid; DP_EEXISTS: another plugin has registered the kind; DP_ERESOURCE:
- * DP_LIMIT_OBJECT_KINDS. */
+ * `ops` is not valid, or is also that of another kind.  DP_EEXISTS: another plugin has registered
+ * the kind.  DP_ERESOURCE: there are DP_LIMIT_OBJECT_KINDS kinds, or no memory. */
 int dpi_object_kind_new(const char *ns, const char *name, const char *plugin, uint64_t generation,
                         bool again, const dp_object_ops *ops, dpi_object_kind **out, dp_error *err);
 /* Give the objects of `k` to a newer registration of the same kind if that adopts them, and end all

@@ -1,9 +1,11 @@
-/* room.h -- declarations that only the files of libdispatch/tensor share.
+/* room.h -- declarations that the files of libdispatch/tensor share, some of which autograd uses,
+ * too.
  *
- * Memory: alloc.c (host allocator), storage.c and block.c (data on a device), keep.c (accounts).
- * Geometry: layout.c, view.c, resize.c, become.c, overlap.c.  Tensors: tensor.c, home.c, empty.c,
- * about.c.  Dtypes: promote.c.  Moving elements: strided.c, copy.c, transpose.c.  Loops over
- * tensors: iter.c, iter_types.c, iter_layout.c, iter_run.c, iter_reduce.c. */
+ * Memory: alloc.c (host allocator), storage.c and block.c (data on a device), keep.c (accounts),
+ * held.c (statistics).  Geometry: layout.c, view.c, resize.c, become.c, changes.c, seen.c,
+ * overlap.c.  Tensors: tensor.c, home.c, empty.c, scalar.c, about.c, wrapper.c, saved.c.  Dtypes:
+ * promote.c.  Moving elements: strided.c, copy.c, transpose.c, twist.c, async.c, between.c.  Loops
+ * over tensors: iter.c, iter_types.c, iter_layout.c, iter_run.c, iter_reduce.c. */
 #ifndef DPI_ROOM_H
 #define DPI_ROOM_H
 

@@ -27,7 +27,8 @@ static bool fits(double x, dp_dtype d)
     return x >= limits[d].least && x <= limits[d].most;
 }
 
-/* Return the dtype of the scalar's value.  `*from` points to the value. */
+/* Return the dtype of the scalar's value, to which `*from` then points.  DP_DTYPE_NONE: the scalar
+ * is neither a number nor a bool. */
 static dp_dtype source(const dp_value *v, const void **from)
 {
     switch (v->tag) {

@@ -1,11 +1,11 @@
 /* storage.c -- bytes on one device.
  *
  * A storage lies in the home of a tensor, the block of memory that also holds the tensor, its
- * version and its geometry (home.h).  Its bytes lie there, too, if they are few and in host
- * memory.  A storage names its backend by number and has no pointer into a plugin.  Its bytes
- * may be used only between dpi_storage_enter() and dpi_device_leave().  Bytes in device memory
- * are a block (block.c).  When the device ends, it takes the block back, and the storage stays
- * without data.
+ * version and its geometry (home.h).  Its bytes lie there, too, if they are few and in host memory.
+ * A storage has the number of its device (dp_device), and no pointer to a plugin's code.  Its bytes
+ * may be used only between dpi_storage_enter() and dpi_device_leave().  Bytes in device memory are
+ * a block (block.c).  When the device ends, it takes the block back, and the storage stays without
+ * data.
  *
  * Over 500 lines: making, growing and undoing a storage share its list of growths. */
 #include "base/kind.h"

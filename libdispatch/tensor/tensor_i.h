@@ -46,7 +46,8 @@ typedef struct dpi_storage {
     bool host;       /* `data` is host memory */
     bool memoryless; /* has no data, whatever `bytes` is: device meta, fakes, wrappers */
     bool fake;       /* memoryless, and its tensors have the key Fake */
-    /* of a wrapper: 1 + the slot for which dpi_kind_unref() is called at the end; 0: none */
+    /* of a wrapper: 1 + the slot of its kind (kind.h), with a reference (dpi_kind_ref()); 0:
+     * none */
     uint8_t kind_ref;
     const char *kind; /* name of the wrapper's kind, in the storage's home; NULL: no wrapper */
     struct dpi_block *block; /* device block that `data` lies in; NULL: host memory */
@@ -127,7 +128,8 @@ typedef struct dpi_geometry {
     const void *by;
     atomic_int n_replaced;
     atomic_int state; /* DPI_CHANGE_* */
-    /* bytes of the storage that it needs, if dpi_growth.needs counts it; 0: not counted */
+    /* bytes of the storage that this geometry needs, if dpi_growth.needs counts it; 0: not
+     * counted */
     size_t needs;
 } dpi_geometry;
 
@@ -143,7 +145,7 @@ static inline bool dpi_same_strides(const dpi_geometry *a, const dpi_geometry *b
 
 struct dp_tensor {
     dp_keyset keys; /* first member: ABI promise of tensor.h */
-    uint32_t refs;  /* changed only by dp_tensor_ref() and dp_tensor_unref() */
+    uint32_t refs;  /* changed only by dp_refs_add_() and dp_refs_drop_() */
     dp_dtype dtype;
     bool wrapped; /* a 0-dim tensor made from a number (c10 is_wrapped_number), not a wrapper */
     _Atomic(dpi_geometry *) geometry; /* read it with dpi_geometry_of() */
@@ -326,8 +328,9 @@ typedef struct dpi_layout {
     /* elements up to the end of the last one, from the storage's begin; unused if `numel` is 0 */
     int64_t extent;
 } dpi_layout;
-/* Check sizes and strides: none is negative (but contiguous strides of an empty tensor may have
- * wrapped), the product of sizes fits int64, and the extent is at most DP_LIMIT_STORAGE_BYTES. */
+/* Check sizes, strides and offset: none is negative (but contiguous strides of an empty tensor may
+ * have wrapped), the product of sizes fits int64, and the extent is at most
+ * DP_LIMIT_STORAGE_BYTES. */
 int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                      dpi_layout *out, dp_error *err);
 /* Set `*out` to a contiguous layout, with the checks of dpi_packed_check(). */
@@ -335,16 +338,17 @@ int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout
                       dp_error *err);
 /* Return how many bytes a storage needs for this geometry; 0 if the geometry has no elements. */
 size_t dpi_geometry_bytes(const dpi_geometry *g, size_t itemsize);
-/* Compute strides [ndim]: contiguous ones; those of memory format `f`, which DP_PRESERVE is not;
- * dense ones in the order of `like`, the strides of another tensor of these sizes.  DP_ERUNTIME:
- * `f` has no strides for `ndim` dimensions. */
+/* Compute strides [ndim].  dpi_strides_contiguous(): contiguous strides.  dpi_strides_format():
+ * those of memory format `f`; DP_ERUNTIME: `f` is DP_PRESERVE, or has no strides for `ndim`
+ * dimensions.  dpi_strides_dense_like(): dense strides in the order of `like`, the strides of
+ * another tensor of these sizes. */
 void dpi_strides_contiguous(int ndim, const int64_t *sizes, int64_t *strides);
 int dpi_strides_format(int ndim, const int64_t *sizes, dp_memory_format f, int64_t *strides,
                        dp_error *err);
 void dpi_strides_dense_like(int ndim, const int64_t *sizes, const int64_t *like, int64_t *strides);
 
 /* Allocate host memory, 64-byte aligned, not initialised.  Freed blocks are cached.  NULL: out of
- * memory, or `bytes` is 0 or more than alloc.c allows (1 TiB).  Any thread. */
+ * memory, or `bytes` is 0 or more than alloc.c allows (almost 1 TiB).  Any thread. */
 void *dpi_memory_alloc(size_t bytes);
 /* `bytes` as for dpi_memory_alloc(); `p` may be NULL */
 void dpi_memory_free(void *p, size_t bytes);
@@ -384,9 +388,9 @@ void dpi_tensor_shrink(dp_tensor *t, uint64_t change);
 /* Make a tensor over the storage of `t`, which must be large enough, with t's dtype and a version
  * of its own. */
 int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_error *err);
-/* Make `v`, to which only the caller refers, a view of `base`: they share base's version.  If
- * `detached`, `v` has no root; otherwise v's root is base's root, or `base` if that has none, and
- * `v` gets the skip bit if its dtype can have a gradient and it was not made in inference mode.
+/* Make `v`, to which only the caller refers, a view of `base`: `v` shares base's version.  If
+ * `detached`, `v` has no root; otherwise v's root is base's root, or `base` if base has no root,
+ * and `v` gets the skip bit if its dtype can have a gradient and it was not made in inference mode.
  * `creation` is one of DP_CREATED_*.  If the base is a view itself, base's own `creation` is used
  * instead if `creation` is DP_CREATED_DEFAULT or if base's is DP_CREATED_INFERENCE. */
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
@@ -411,7 +415,7 @@ bool dpi_share_storage(const dp_tensor *a, const dp_tensor *b);
 int dpi_wrapper_new(const dp_wrapper *w, dp_tensor **out, dp_error *err);
 int dpi_wrapper_become(dp_tensor *t, const dp_wrapper *w, dp_error *err);
 /* The functions dpi_x() below, and the two above, do the work of dp_x() in api.h, which has a
- * context; dispatch/call/host_tensor.c passes what they need of the context, such as the
+ * context; dispatch/call/host_tensor.c passes what these functions need of the context, such as the
  * account. */
 int dpi_empty(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes, dp_memory_format f,
               dp_tensor **out, dp_error *err);
@@ -473,7 +477,7 @@ static inline uint64_t dpi_version_of(const dp_tensor *t)
 {
     return atomic_load_explicit(&t->version->value, memory_order_acquire);
 }
-/* These implement dp_tensor_export() and dp_tensor_import(). */
+/* These functions dpi_x(), too, do the work of dp_x() in api.h. */
 int dpi_tensor_export(const dp_tensor *t, dp_exported *out, dp_error *err);
 int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_target at, int ndim,
                       const int64_t *sizes, const int64_t *strides, int64_t offset, dp_tensor **out,

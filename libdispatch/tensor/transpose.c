@@ -20,7 +20,7 @@ typedef struct tiles {
     dp_dtype to, from;
     int source_inner; /* innermost dimension of the source; the destination's is 0 */
     int64_t side[2];  /* elements of a tile along dimensions 0 and `source_inner` */
-    int64_t count[2]; /* number of tiles along them */
+    int64_t count[2]; /* number of tiles along these dimensions */
     bool uncached;    /* stores bypass the caches */
 } tiles;
 

@@ -165,7 +165,7 @@ static bool holds_grad(const dp_wrapper *w)
 
 /* Return the keys of the new wrapper: the requested keys, the kind's key, the device's backend if
  * these keys have no backend, the bit that marks wrappers (DPI_WRAPPER_BIT), and, if a part may
- * need a gradient, DPI_GRAD_BIT, so that layers of autograd are not skipped. */
+ * need a gradient, DPI_GRAD_BIT, so that kernels of autograd are not skipped. */
 static dp_keyset keys_of(const dp_wrapper *w, int kind)
 {
     dp_keyset keys = with_kind(w, kind);
