@@ -312,7 +312,7 @@ static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_applied
 }
 
 /* Get the gradient of return `nr`: *out, which the caller owns.  An undefined gradient becomes NULL
- * if the formula's input is `optional`, else zeros. */
+ * if the formula's input is `optional` or the return was no tensor, else zeros. */
 static int read_grad(dp_ctx *ctx, const dpi_node *n, uint32_t nr, bool optional,
                      dp_tensor *const *grads, dp_tensor **out)
 {
@@ -359,7 +359,8 @@ static bool is_wanted(const dpi_node *n, const dpi_applied *out, uint32_t arg)
     return false;
 }
 
-/* Read what was saved, which the backward of another connection may be releasing. */
+/* Read the saved values under the node's lock, because a backward of another connection may be
+ * releasing them. */
 static int read_slots(dp_ctx *ctx, dpi_node *n, const dpi_applied *out, dp_value *inputs)
 {
     int rc;

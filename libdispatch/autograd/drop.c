@@ -8,7 +8,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static dpi_node *queue;                /* nodes to free, linked by next_dead */
-static void (*free_nodes)(dpi_node *); /* of dpi_node_drop() */
+static void (*free_nodes)(dpi_node *); /* the function that dpi_node_drop() got */
 static bool started, busy;
 
 static void *work(void *unused)

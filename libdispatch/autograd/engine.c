@@ -1,11 +1,11 @@
 /* engine.c -- backward: walk a graph from the differentiated tensors to its leaves
  * (torch/csrc/autograd/engine.cpp).
  *
- * Nodes run in the order of (topo, created), largest first.  A node's topo is larger than the
- * topo of each node that its edges lead to, so all gradients of a node have arrived before it
- * runs, and no earlier pass has to count them.  Gradients that reach the same return are summed
- * in a buffer of the run, never of the node, so threads can walk one graph at the same
- * time.  Leaves get their gradients after the last node has run. */
+ * Nodes run in the order of (topo, created), largest first.  A node's topo is larger than the topo
+ * of each node that its edges lead to, so all gradients of a node have arrived before it runs, and
+ * no earlier pass has to count them.  Gradients that reach the same return are summed in a buffer
+ * of the backward, never of the node, so several threads can walk one graph at the same time.
+ * Leaves get their gradients after the last node has run. */
 #include "base/account.h"
 #include "engine.h"
 #include <time.h>
@@ -21,7 +21,8 @@ static int no_memory(engine *g)
 
 /* -- gradients -- */
 
-/* Add `grad`, which is taken, to the buffer that `e` leads to, and queue the task of its node. */
+/* Add `grad`, which is taken, to the buffer of the return or leaf that `e` leads to, and queue the
+ * task of the node. */
 static int send(engine *g, dpi_edge e, dp_tensor *grad)
 {
     uint32_t t;
@@ -183,7 +184,8 @@ static int list_leaves(engine *g, dpi_leaf_grad **out, uint32_t *n)
     return 0;
 }
 
-/* Give leaves, and computed tensors that keep theirs, their gradients: all of them or none. */
+/* Store the gradients in the leaves and in the computed tensors that retain them: in all or in
+ * none. */
 static int commit(engine *g)
 {
     char *at = g->ctx->arena.at;
@@ -204,8 +206,8 @@ static int commit(engine *g)
     return rc;
 }
 
-/* Give tensors their gradients, while no other backward of the session does: each of them reads
- * gradients, and replaces them by sums. */
+/* Call commit() while no other backward of the account does.  Two at once could lose a gradient,
+ * because commit() reads gradients and replaces them by sums. */
 static int commit_alone(engine *g)
 {
     static pthread_mutex_t without_account = PTHREAD_MUTEX_INITIALIZER;

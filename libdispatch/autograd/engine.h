@@ -1,6 +1,6 @@
-/* engine.h -- the state of one backward, and declarations that engine.c shares with tasks.c,
- * inputs.c and the files that compute with gradients: gradient.c and leaf.c.
- * `create`: backward records what it computes (DP_BACKWARD_CREATE). */
+/* engine.h -- the state of one backward pass (a backward, for short), and declarations that
+ * engine.c shares with tasks.c, inputs.c and the files that compute with gradients: gradient.c and
+ * leaf.c.  Parameter `create`: backward records what it computes (DP_BACKWARD_CREATE). */
 #ifndef DPI_ENGINE_H
 #define DPI_ENGINE_H
 
@@ -11,11 +11,12 @@
 /* A node or a leaf that a gradient has reached or, with inputs, may reach. */
 typedef struct dpi_task {
     dpi_edge at;    /* nr is 0; holds a reference */
-    uint32_t first; /* index of its first gradient in dpi_engine.grads */
-    uint32_t n;     /* number of its returns; a leaf has one */
+    uint32_t first; /* index of the task's first gradient in dpi_engine.grads */
+    uint32_t n;     /* number of the node's returns; 1 for a leaf */
     union {
         uint32_t spare; /* of a task that has ended: the next value of dpi_engine.spare */
-        uint32_t input; /* with inputs: 1 + the first input that is one of its returns; 0: none */
+        /* with inputs: 1 + the first input that is a return of the node, or the leaf; 0: none */
+        uint32_t input;
     };
     bool queued;
     bool needed; /* with inputs: an input, or a node that leads to one */
@@ -24,12 +25,13 @@ typedef struct dpi_task {
 /* An input: a tensor whose gradient is wanted. */
 typedef struct dpi_input {
     uint32_t task;   /* UINT32_MAX: no gradient can reach it */
-    uint32_t nr;     /* return of the task */
+    uint32_t nr;     /* return of the task's node */
     uint32_t next;   /* 1 + the next input of the same task; 0: none */
-    dp_tensor *grad; /* owned; NULL: none has reached it */
+    dp_tensor *grad; /* owned; NULL: no gradient has reached the input */
 } dpi_input;
 
-enum { DPI_FEW_TASKS = 16, DPI_FEW_SLOTS = 64 }; /* of small graphs, which need no memory */
+/* for small graphs: items in dpi_engine itself, without allocation */
+enum { DPI_FEW_TASKS = 16, DPI_FEW_SLOTS = 64 };
 
 /* One backward. */
 typedef struct dpi_engine {
@@ -44,14 +46,15 @@ typedef struct dpi_engine {
     uint32_t *index;
     uint32_t mask;
     uint32_t spare; /* 1 + a task of one return that can be used again; 0: none */
-    uint32_t *heap; /* [n_heap] tasks */
+    uint32_t *heap; /* [n_heap] queued tasks; the order is in tasks.c */
     uint32_t n_heap, cap_heap;
     dpi_input *inputs;     /* [o->n_inputs] */
-    dpi_retained retained; /* gradients of computed tensors that keep theirs */
+    dpi_retained retained; /* gradients of computed tensors that retain them (retain.c) */
     bool create;
     bool add;     /* add to gradients of tensors: of all leaves, or of the inputs */
     bool commits; /* the walk has ended, and tensors get their gradients */
-    /* Memory of `index`, `tasks`, `grads` and `heap` of a small graph; only the first is zeroed. */
+    /* Memory of `index`, `tasks`, `grads` and `heap` of a small graph; dpi_engine_init() zeroes
+     * only `few_slots`. */
     uint32_t few_slots[DPI_FEW_SLOTS];
     dpi_task few_tasks[DPI_FEW_TASKS];
     dp_tensor *few_grads[DPI_FEW_TASKS];
@@ -67,7 +70,8 @@ int dpi_engine_task(dpi_engine *g, dpi_edge e, uint32_t *out);
 /* Get the entry of dpi_engine.index for the node or leaf `p`; it is 0 if there is no task. */
 uint32_t *dpi_engine_slot(const dpi_engine *g, const void *p);
 /* End task `t` of a node that has run.  No gradient reaches the node again, since all nodes with
- * edges to it have run before it. */
+ * edges to it have run before it.  With inputs, the task stays, because its `needed` is still
+ * read. */
 void dpi_engine_end(dpi_engine *g, uint32_t t);
 /* Queue the task `t` of a node. */
 int dpi_engine_queue(dpi_engine *g, uint32_t t);
@@ -78,7 +82,7 @@ uint32_t dpi_engine_next(dpi_engine *g);
 
 /* Mark the tasks that lead to an input, and find the task and return of each input. */
 int dpi_inputs_find(dpi_engine *g);
-/* Keep the gradients in the buffers of task `t` that belong to inputs. */
+/* Store in dpi_input.grad the gradients of task `t` that belong to inputs. */
 void dpi_inputs_capture(dpi_engine *g, uint32_t t);
 /* Give the gradients of the inputs to the caller of backward. */
 void dpi_inputs_give(dpi_engine *g);
@@ -86,13 +90,15 @@ void dpi_inputs_fini(dpi_engine *g);
 
 /* -- gradient.c -- */
 
-/* Make the gradient of o->tensors[i]: the given one, checked, else ones: *out, owned.  DP_ERUNTIME:
- * its shape or kind of dtype is not the tensor's, or the tensor has not exactly one element. */
+/* Get the gradient of o->tensors[i] with which backward starts: *out, owned.  This is
+ * o->gradients[i] or, if the caller gave none, 1.  DP_ERUNTIME: the given gradient has another
+ * shape than the tensor, or one is complex and the other is not; or none was given, and the tensor
+ * is complex or has not exactly one element. */
 int dpi_gradient_of_root(dp_ctx *ctx, const dp_backward_options *o, size_t i, dp_tensor **out);
 /* Replace *grad by a gradient with the shape and dtype of the return or leaf that `e` leads to: sum
  * the broadcast dimensions, take the real part for a real tensor, cast. */
 int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad);
-/* Add `grad`, which is taken, to *sum. */
+/* Add `grad` to *sum.  The reference to `grad` is taken, on failure too. */
 int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad);
 
 /* -- leaf.c -- */
@@ -100,11 +106,14 @@ int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad)
 /* A leaf and the gradient that one backward computed for it. */
 typedef struct dpi_leaf_grad {
     dp_tensor *leaf; /* borrowed */
-    dp_tensor *grad; /* owned; what to add, and then the sum; NULL: another item has it */
-    /* owned; the leaf's gradient, to which the sum is written; NULL: the sum takes its place */
+    /* owned; gradient to add; after dpi_leaves_sum() the sum; NULL: another item has it, because
+     * both leaves have one tensor as gradient */
+    dp_tensor *grad;
+    /* owned; the gradient that the leaf has, to which the sum is written; NULL: `grad` itself
+     * becomes the leaf's gradient */
     dp_tensor *have;
 } dpi_leaf_grad;
-/* Compute what the gradients of the leaves in l [n] will be.  Changes none of them. */
+/* Compute what the gradients of the leaves in l [n] will be.  Changes no leaf. */
 int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n);
 /* Make the sums the gradients of the leaves.  Fails only if a device does. */
 int dpi_leaves_store(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n);

@@ -26,18 +26,19 @@ typedef struct dpi_source {
     uint16_t slot;  /* saved values: index in dpi_node.slots and dpi_formula.saves */
     bool optional;  /* GRAD: true: an undefined gradient is None; false: it is a tensor of zeros */
     bool list;      /* GRAD: the return is a list, and so is its gradient */
-    uint64_t need;  /* bit i: output i depends on the input; bit 63: an output from 63 on does */
+    uint64_t need;  /* outputs and steps that depend on the input, as in dpi_step.need */
 } dpi_source;
 
 /* The operators and values that dp_record_as() made a formula of (record_as.c). */
 typedef struct dpi_made {
-    const dp_op *op;     /* the operator that is recorded, with the schema that it had then */
-    dp_schema *schema;   /* counted, as the next one */
-    dp_schema *backward; /* of the operator that the program calls */
+    const dp_op *op;     /* the operator that is recorded */
+    dp_schema *schema;   /* schema of `op` when the formula was made; with a reference */
+    dp_schema *backward; /* schema of the operator that the program calls; with a reference */
     uint64_t arguments, non_differentiable;
     uint32_t flags, n_saved;
-    struct dpi_formula *_Atomic next; /* another formula of the same kernel; owned by that */
-    uint32_t saved[];                 /* [2 * n_saved] kind and index of each saved value */
+    /* the next formula in the list of the kernel (dpi_kernel.compiled), which owns it */
+    struct dpi_formula *_Atomic next;
+    uint32_t saved[]; /* [2 * n_saved] kind and index of each saved value */
 } dpi_made;
 
 typedef struct dpi_formula {
@@ -57,8 +58,8 @@ typedef struct dpi_formula {
     bool detaches;           /* the operator removes its argument's history (detach_) */
     bool unrecorded;         /* calls of the operator are never recorded */
     bool through;            /* the calls that the operator's kernel makes are recorded instead */
-    bool once;               /* its gradients cannot be differentiated again (once.c) */
-    dpi_made *made;          /* owned; NULL: the formula was made of text */
+    bool once;               /* the gradients it computes cannot be differentiated (once.c) */
+    dpi_made *made;          /* owned; NULL: the formula was compiled from text */
 } dpi_formula;
 
 /* Get the formula of the operator in registry entry `e`: *out, valid until the operator's call
@@ -66,17 +67,19 @@ typedef struct dpi_formula {
  * DP_EPLUGIN: the text is wrong; the message names its file and line. */
 int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
 /* Number the values that formula `f` saves, after its program, inputs and n_inputs are set, and set
- * what outputs need each input.  DP_ERESOURCE. */
+ * dpi_source.need of each input.  DP_ERESOURCE: no memory. */
 int dpi_formula_number(dp_ctx *ctx, dpi_formula *f);
 dpi_formula *dpi_formula_ref(dpi_formula *f);
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 
 /* Return the number of the property called `name` (dpi_source.field); -1: there is none.
  * Properties are those that a program's GET step reads without further arguments, such as "sizes";
- * and "defined" (the argument is a tensor, not None) and "len" (of a list of tensors, else 0). */
+ * "dtypes", another name of "dtype"; "defined" (the value is a tensor, not None) and "len" (of a
+ * list of tensors, else 0). */
 int dpi_field_find(const char *name);
 /* Read property `field` of `*v`, a tensor or a list of tensors: *out, which the caller frees with
- * dp_value_free().  DP_ERESOURCE: no memory. */
+ * dp_value_free().  For a list, the result is the list of the items' properties.  DP_ERESOURCE: no
+ * memory. */
 int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out);
 
 #pragma GCC visibility pop

@@ -47,7 +47,7 @@ int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad)
 
     dp_tensor_unref(grad);
     if (rc == 0 && in_place) {
-        dp_tensor_unref(made); /* `made` is *sum again; NULL if a kernel runs backward */
+        dp_tensor_unref(made); /* `made` is *sum again; NULL inside a kernel (dp_call_boxed()) */
     } else if (rc == 0) {
         dp_tensor_unref(*sum);
         *sum = made;

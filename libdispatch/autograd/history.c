@@ -1,4 +1,5 @@
-/* history.c -- the history word of tensors. */
+/* history.c -- the history word of tensors (history.h): which node or leaf it means, and functions
+ * for a tensor's requires_grad and gradient. */
 #include "history.h"
 #include "tensor/room.h"
 #include <sched.h>
@@ -130,7 +131,7 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
         word_unlock(t, w);
         dpi_node_unref(previous);
     }
-    /* last: whoever finds it up to date also finds the new history */
+    /* last: a thread that reads the new view_version also reads the new history */
     __atomic_store_n(&t->view_version, version, __ATOMIC_RELEASE);
     dp_tensor_set_may_grad(ctx, t, true);
     return 0;
@@ -160,7 +161,7 @@ dpi_edge dpi_edge_recorded(const dp_tensor *t)
     if (w == 0)
         return e;
     const dpi_meta *m = meta_of(w);
-    /* A leaf needs no lock: it is the edge itself, and its dpi_meta stays as long as it does. */
+    /* A leaf needs no lock: the edge leads to t itself, and the dpi_meta stays as long as t. */
     if (m != NULL && __atomic_load_n(&m->node, __ATOMIC_RELAXED) == NULL) {
         if (__atomic_load_n(&m->requires_grad, __ATOMIC_RELAXED))
             e = (dpi_edge){dp_tensor_ref(mutable(t)), 0, true};

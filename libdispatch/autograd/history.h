@@ -1,10 +1,11 @@
 /* history.h -- internal declarations of libdispatch/autograd: the history of a tensor, and the
  * nodes of the graph that backward walks (torch/csrc/autograd/{variable,function}.h).
  *
- * A tensor's `history` word is 0, or points to the node of the operator that computed the
- * tensor, or to a dpi_meta: of leaves that require a gradient, and of tensors that have one.  An
- * edge of a node leads to the node or leaf of one tensor among the operator's arguments.  Nodes
- * do not point to the tensors that their operator returned, so tensors and nodes form no cycle. */
+ * A tensor's `history` word is 0, or points to the node of the operator that computed the tensor,
+ * or to a dpi_meta.  A tensor has a dpi_meta if it is a leaf that requires a gradient, has or
+ * retains a gradient, or is a return whose index (dpi_edge.nr) is above 15.  An edge of a node
+ * leads to the node or leaf of one tensor among the operator's arguments.  Nodes do not point to
+ * the tensors that their operator returned, so tensors and nodes form no cycle. */
 #ifndef DPI_HISTORY_H
 #define DPI_HISTORY_H
 
@@ -17,7 +18,8 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { DPI_NODE_ALIGN = 64 }; /* of nodes and of dpi_meta: pointers to them have bits to spare */
+/* alignment of dpi_node and dpi_meta: 6 bits of the history word are free */
+enum { DPI_NODE_ALIGN = 64 };
 
 typedef struct dpi_node dpi_node;
 typedef struct dpi_kept dpi_kept;
@@ -52,7 +54,7 @@ typedef struct dpi_slot {
 
 typedef enum {
     DPI_NODE_FORMULA, /* runs its formula */
-    DPI_NODE_MISSING, /* fails: no formula, or with one that its gradients have none (once.c) */
+    DPI_NODE_MISSING, /* fails: the operator has no formula; or dpi_apply_once() made the node */
     DPI_NODE_STRIDED, /* of a view whose base was written: computes the base's gradient */
     DPI_NODE_SLICES   /* of a base that was written through a view (CopySlices) */
 } dpi_node_kind;
@@ -63,17 +65,17 @@ struct dpi_node {
     uint32_t topo;      /* 1 + the largest topo of the nodes that the edges lead to */
     uint64_t created;   /* serial number in the thread that made the node */
     const dp_op *op;    /* the operator that was called, for errors */
-    dpi_origin *origin; /* the request that called it; owned; NULL: unknown */
-    int64_t step;       /* step of the program that called it; -1: none */
+    dpi_origin *origin; /* the request that called `op`; owned; NULL: unknown */
+    int64_t step;       /* step of the program that called `op`; -1: none */
     dpi_formula *formula;
     dpi_node *inner;                /* SLICES: the node of the operator that wrote; owned */
     uint32_t inner_ret, inner_edge; /* return and edge of `inner` that are the written view */
     struct dpi_geometry_copy *base, *view; /* STRIDED, SLICES; owned */
     dp_account *account;                   /* charged for the node; may be NULL */
     size_t bytes;                          /* size of the node's block */
-    void *block;                           /* of dp_malloc(); the node lies aligned in it */
+    void *block;                           /* from dp_malloc(); the node lies aligned in it */
     uint64_t saved_bytes; /* elements of the tensors in `slots`, as they were saved */
-    bool released;        /* its saved tensors were released; the lock protects it */
+    bool released;        /* its saved tensors were released; dpi_node_lock() protects it */
     atomic_uchar locked;  /* dpi_node_lock() */
     uint32_t n_edges, n_rets, n_slots, n_args;
     dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
@@ -100,16 +102,18 @@ static inline size_t dpi_geometry_copy_bytes(int32_t ndim)
 }
 dpi_geometry_copy *dpi_geometry_copy_new(const dp_tensor *t); /* owned; NULL: no memory */
 
-/* History of a leaf, of a tensor that has a gradient, and of returns numbered over 15. */
+/* History of a leaf that requires a gradient, of a tensor that has or retains a gradient, and of a
+ * return whose index `nr` is above 15. */
 typedef struct dpi_meta {
     dpi_node *node; /* NULL: a leaf */
     uint32_t nr;
     bool requires_grad;
     dp_tensor *grad; /* owned; the gradient, or NULL; always NULL with `kept` */
-    dpi_kept *kept;  /* holds the gradient of a computed tensor that keeps its own; NULL: none */
-    /* cycle.c: where it is listed; owned, NULL: it never was */
+    dpi_kept *kept;  /* holds the gradient of a computed tensor that retains it; NULL: none */
+    /* used by cycle.c: the account whose list has or had this dpi_meta; a reference; NULL: it was
+     * never listed */
     dp_account *listed;
-    struct dpi_meta *next, **link; /* in that list; link NULL: not any more */
+    struct dpi_meta *next, **link; /* in the list of `listed`; `link` NULL: not in the list */
 } dpi_meta;
 
 /* Make a node, one block of memory.  `n_dims`: number of sizes of all returns
@@ -124,19 +128,22 @@ static inline uint32_t dpi_address_hash(const void *p)
 }
 /* Make `e` edge `i` of new node `n`.  The reference is taken. */
 void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e);
-/* Store what `n` keeps of t, return `nr` of its operator; *dims: number of sizes stored so far. */
+/* Store dtype, device and sizes of t, return `nr` of n's operator, in `n`.  *dims: number of sizes
+ * stored in `n` so far. */
 void dpi_node_set_return(dpi_node *n, uint32_t nr, const dp_tensor *t, uint32_t *dims);
 dpi_node *dpi_node_ref(dpi_node *n);
 void dpi_node_unref(dpi_node *n);   /* NULL is fine.  Never recursive. */
 void dpi_node_release(dpi_node *n); /* release the saved tensors after backward has used them */
-/* Lock the saved tensors of `n`, briefly: they may be read while it is not `released`. */
+/* Lock the saved tensors of `n`, which may be read under the lock unless n->released.  Hold the
+ * lock only for a short time, because other threads poll it. */
 void dpi_node_lock(dpi_node *n);
 void dpi_node_unlock(dpi_node *n);
 void dpi_slot_clear(dpi_slot *s);
 
-void dpi_nodes_free(dpi_node *n); /* free a list of nodes without references, and what they held */
+void dpi_nodes_free(dpi_node *n); /* free a list of nodes that have no references */
 
-/* Nodes that a thread frees when it releases a graph; drop.c frees the others. */
+/* Greatest number of nodes that a thread frees when it releases a graph; drop.c frees the
+ * others. */
 enum { DPI_NODES_FREED_AT_ONCE = 1024 };
 /* Let another thread free `n`, a node without references, with `free`, which is always the same
  * function.  False: that thread cannot be started. */
@@ -147,10 +154,12 @@ dpi_edge dpi_edge_ref(dpi_edge e);
 void dpi_edge_unref(dpi_edge e);
 uint32_t dpi_edge_topo(dpi_edge e);
 
-/* Get the edge that t's history word has, with a reference; {NULL}: t has no history.  The edge
- * of a view is out of date if its base was written since (dpi_edge_of). */
+/* Get the edge that t's history word has, with a reference; {NULL}: t has no history, or is a leaf
+ * that requires no gradient.  The edge of a view is out of date if the base was written after the
+ * edge was recorded (dpi_edge_of()). */
 dpi_edge dpi_edge_recorded(const dp_tensor *t);
-/* May t have an edge?  False: t has no history, is no view and can get none; no lock is needed. */
+/* May t have an edge?  False: t has no history and is no view, or its dtype can have no gradient.
+ * Takes no lock. */
 static inline bool dpi_may_have_edge(const dp_tensor *t)
 {
     return (atomic_load_explicit(&t->history, memory_order_relaxed) != 0 || t->root != NULL) &&
@@ -167,11 +176,11 @@ bool dpi_needs_grad(const dp_tensor *t);
 /* Is t a leaf that requires a gradient? */
 bool dpi_is_grad_leaf(const dp_tensor *t);
 /* Make return `nr` of `n` t's history.  The reference to `n` is taken, on failure too.
- * DP_ERESOURCE. */
+ * DP_ERESOURCE: no memory. */
 int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr);
-/* Make t a leaf that requires no gradient; one that it has stays. */
+/* Make t a leaf that requires no gradient.  A gradient that t has stays. */
 void dpi_history_clear(dp_tensor *t);
-/* t's dpi_meta, made if t has none; NULL: no memory.  Valid as long as t. */
+/* Return t's dpi_meta, and make it if t has none; NULL: no memory.  It is valid as long as t. */
 dpi_meta *dpi_meta_make(dp_tensor *t);
 const dpi_meta *dpi_meta_find(const dp_tensor *t); /* NULL: t has none */
 /* Check that `grad` has the shape, dtype and device of t, and memory if t has.  DP_ERUNTIME: it
@@ -181,10 +190,10 @@ int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad);
  * none.  Cannot fail. */
 void dpi_grad_put(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
 
-/* Let t, which has a dpi_meta, keep its gradient in k from now on, which is taken.  false: it does
- * so already, and k is not taken. */
+/* Let t, which has a dpi_meta, keep its gradient in k from now on.  The reference to k is taken.
+ * False: t has a dpi_kept already, and the reference to k is not taken. */
 bool dpi_meta_keep(dp_tensor *t, dpi_kept *k);
-static inline dpi_kept *dpi_kept_of(const dp_tensor *t) /* NULL: t keeps none */
+static inline dpi_kept *dpi_kept_of(const dp_tensor *t) /* NULL: t has none */
 {
     const dpi_meta *m = dpi_meta_find(t);
 
@@ -193,31 +202,33 @@ static inline dpi_kept *dpi_kept_of(const dp_tensor *t) /* NULL: t keeps none */
 
 /* -- cycle.c -- */
 
-/* The gradient of m's tensor has history: list m at the context's account. */
+/* List m, whose tensor has a gradient with history, at the context's account, if there is one. */
 void dpi_cycle_add(dp_ctx *ctx, dpi_meta *m);
 void dpi_cycle_end(dpi_meta *m); /* m's tensor has ended: take m out of its list */
 
 /* -- kept.c -- */
 
-/* The gradient of a tensor that was computed and keeps its gradient (Tensor.retain_grad).  The
- * tensor refers to it, and so does the node whose return the tensor is: backward finds the gradient
- * without the tensor, so that nodes need not point to tensors. */
+/* The gradient of a computed tensor that retains it (Tensor.retain_grad).  The tensor refers to the
+ * dpi_kept, and so does the node whose return the tensor is: backward finds the dpi_kept without
+ * the tensor, so that nodes need not point to tensors. */
 struct dpi_kept {
     atomic_uint refs;
     pthread_mutex_t lock; /* protects the members below */
-    const dpi_node *at;   /* node whose return the tensor is, only to be compared; NULL: ended */
+    /* node whose return the tensor is, only to be compared; NULL: the tensor ended */
+    const dpi_node *at;
     uint32_t nr;
     dp_tensor *grad;     /* owned; NULL: none yet */
-    dp_account *account; /* charged for it and for its entries in lists; NULL: none is charged */
+    dp_account *account; /* charged for this struct and its dpi_kept_items; NULL: none */
 };
 
-/* One entry in a node's list.  Entries are added and never removed. */
+/* One entry in the list dpi_node.kept.  Entries are added, and stay until the node is freed. */
 struct dpi_kept_item {
     dpi_kept_item *next;
     dpi_kept *kept; /* with a reference */
 };
 
-/* Make one: *out, owned.  DP_ERESOURCE: no memory, or over the account's limit for history. */
+/* Make a dpi_kept: *out, owned.  DP_ERESOURCE: no memory, or over the account's limit for
+ * history. */
 int dpi_kept_new(dp_ctx *ctx, dpi_kept **out);
 dpi_kept *dpi_kept_ref(dpi_kept *k);
 void dpi_kept_unref(dpi_kept *k);
@@ -228,39 +239,43 @@ dp_tensor *dpi_kept_grad(dpi_kept *k); /* owned; NULL: none */
 void dpi_kept_set(dpi_kept *k, dp_tensor *grad);
 /* Replace the gradient of a tensor that may have ended: then nothing is stored. */
 void dpi_kept_store(dpi_kept *k, dp_tensor *grad);
-/* The tensor of k (NULL: of none) is about to become return `nr` of `n`.  DP_ERESOURCE. */
+/* Add k, whose tensor is about to become return `nr` of `n`, to n's list.  k NULL: do nothing.
+ * DP_ERESOURCE: no memory, or over the account's limit for history. */
 int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr);
 /* Return the gradient of k's tensor among `grads` of n's returns, borrowed; NULL: the tensor is no
- * return of n, or has none. */
+ * return of n, or this return has no gradient. */
 dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads);
 void dpi_kept_items_free(dpi_kept_item *item);
 
 /* -- retain.c -- */
 
-/* Gradients that one backward has computed for tensors that keep theirs. */
+/* Gradients that one backward has computed for tensors that retain them. */
 typedef struct dpi_retained {
     struct dpi_retained_grad *items; /* [n]; owned */
     uint32_t n, cap;
 } dpi_retained;
-/* Collect the gradients of n's returns that tensors keep, from `grads`.  DP_ERESOURCE. */
+/* Collect, from the gradients `grads` of n's returns, those that tensors retain.  DP_ERESOURCE: no
+ * memory. */
 int dpi_retained_add(dp_ctx *ctx, dpi_retained *r, const dpi_node *n, dp_tensor *const *grads);
-/* Compute what the tensors' gradients will be.  Changes none of them. */
+/* Compute what the tensors' gradients will be.  Changes no tensor. */
 int dpi_retained_sum(dp_ctx *ctx, dpi_retained *r);
 void dpi_retained_store(dpi_retained *r); /* make the sums the tensors' gradients */
 void dpi_retained_fini(dpi_retained *r);
 
 /* -- view.c -- */
 
-/* Get the edge to which t's gradient goes, with a reference; {NULL}: t needs none.  A view whose
- * base was written since gets new history first, which may fail as in-place use of the view would:
- * DP_ERUNTIME. */
+/* Get the edge to which t's gradient goes, with a reference; {NULL}: t needs none.  If t is a view
+ * whose base was written after t's history was recorded, t gets new history first.  DP_ERUNTIME:
+ * such a view cannot be used, because of the way in which it was made (t->creation). */
 int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
 /* Set the history of t, return `nr` of `n`, whose operator wrote t in place; `edge`: n's edge of
  * t.  If t is a view, its base gets a node of kind SLICES. */
 int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge);
-/* Make the node of a view that was written, of whose base `slices` is the node: *out, owned. */
+/* Make a node of kind STRIDED for a view that was written: *out, owned.  `slices`: the node of its
+ * base, of kind SLICES. */
 int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out);
-/* Check that operator `op` may write t in place while it is recorded.  DP_ERUNTIME: it may not. */
+/* Check that operator `op` may write t (NULL: no tensor) in place while the call is recorded.
+ * DP_ERUNTIME: it may not. */
 int dpi_check_inplace(dp_ctx *ctx, const dp_op *op, const dp_tensor *t);
 
 /* -- record.c -- */
@@ -272,15 +287,15 @@ int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula);
 /* -- apply.c: run one node -- */
 
 typedef struct dpi_applied {
-    dp_tensor **grads;  /* [n_edges] out: owned; NULL: undefined */
+    dp_tensor **grads;  /* [n_edges] out: owned; NULL: undefined gradient */
     const bool *wanted; /* [n_edges] */
     bool create_graph;
     dpi_node *slices; /* the node whose `inner` runs; NULL: a node of the graph itself runs */
 } dpi_applied;
 /* Compute the gradients of n's wanted edges from `grads` of its returns, which are borrowed. */
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
-/* Backward failed at `n` with the context's error: append the call that n records.  Returns the
- * error's code. */
+/* Append the call that `n` records to the message of the context's error, because backward failed
+ * at `n`.  Returns the error's code. */
 int dpi_name_call(dp_ctx *ctx, const dpi_node *n);
 /* Call an operator that returns one tensor: *out, owned. */
 int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out);
@@ -295,13 +310,13 @@ int dpi_zeros(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_de
 
 /* -- once.c -- */
 
-/* Call `apply` for a node whose formula has `once`, without recording.  The gradients get history
- * that fails when backward reaches it if they may depend on a tensor with history, one that `n`
- * saved or one of `grads`; else they get none. */
+/* Call `apply` for a node whose formula has `once`, without recording.  If a tensor that `n` saved,
+ * or one of `grads`, has history, the gradients get a node of kind MISSING as history, which fails
+ * when backward reaches it; else the gradients get no history. */
 typedef int (*dpi_apply_fn)(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
 int dpi_apply_once(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out,
                    dpi_apply_fn apply);
-/* Fail because backward has reached such history, `n`.  DP_ERUNTIME. */
+/* Fail with DP_ERUNTIME, because backward has reached `n`, a node that dpi_apply_once() made. */
 int dpi_fail_once(dp_ctx *ctx, const dpi_node *n);
 
 #pragma GCC visibility pop

@@ -1,4 +1,5 @@
-/* inputs.c -- backward to some tensors: which nodes lead to them, and what gradients they get. */
+/* inputs.c -- the inputs of a backward, which are the tensors whose gradients are wanted: find the
+ * nodes that lead to them, and collect their gradients. */
 #include "engine.h"
 #include <stdlib.h>
 

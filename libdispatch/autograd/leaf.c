@@ -5,9 +5,10 @@
  * share memory, its gradient is contiguous.  A leaf takes over the tensor that backward computed if
  * nothing else refers to it and its strides are right; otherwise the leaf gets a clone.
  *
- * If a leaf already has a gradient, that stays the same tensor and gets the elements of the sum.
- * All sums are computed first, in other tensors: what can fail has been done then, and either all
- * leaves change or none does. */
+ * If a leaf already has a gradient, that stays the same tensor and gets the elements of the sum,
+ * unless backward records (`create`) or a wrapper tensor is involved: then the leaf gets the sum
+ * itself.  All sums are computed first, in other tensors: what can fail has been done then, and
+ * either all leaves change or none does. */
 #include "engine.h"
 #include "tensor/room.h"
 #include <stdlib.h>
@@ -73,7 +74,7 @@ static int add_broadcast(dp_ctx *ctx, dpi_leaf_grad *l)
     return rc;
 }
 
-/* Add what l's leaf has to l->grad, and decide how the leaf gets the sum. */
+/* Add l->have to l->grad, and decide how the leaf gets the sum. */
 static int sum_one(dp_ctx *ctx, bool create, dpi_leaf_grad *l)
 {
     int rc = 0;
@@ -151,8 +152,7 @@ int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n)
 
 /* -- storing -- */
 
-/* Write the sums to gradients on devices.  Only this may still fail: where the device itself
- * does. */
+/* Write the sums to gradients on devices.  Fails only if a device does. */
 static int store_on_devices(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n)
 {
     int rc = 0;

@@ -1,7 +1,8 @@
 /* node.c -- nodes of a graph, and the edges between them.
  *
- * A node is one block of memory and does not change after it was recorded, except for what it
- * saved: a backward releases that, while one of another connection may be reading it. */
+ * A node is one block of memory and does not change after it was recorded, except for its list
+ * `kept` and its saved tensors: a backward releases these, while a backward of another connection
+ * may be reading them. */
 #include "base/account.h"
 #include "history.h"
 #include <sched.h>
@@ -139,7 +140,8 @@ void dpi_node_release(dpi_node *n)
         bool first = !n->released;
         __atomic_store_n(&n->released, true, __ATOMIC_RELAXED);
         dpi_node_unlock(n);
-        /* from now on nobody else looks at them; their kinds stay, which others may be reading */
+        /* from now on no other thread reads the saved tensors; the slots' kinds stay, because other
+         * threads may read them */
         for (uint32_t i = 0; i < n->n_slots && first; i++)
             release_tensors(&n->slots[i]);
     }

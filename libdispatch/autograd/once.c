@@ -1,6 +1,6 @@
 /* once.c -- gradients that cannot be differentiated again (torch.autograd.function's
- * once_differentiable): backward through them computes without recording, and what it returns has a
- * node that fails when a second backward reaches it. */
+ * once_differentiable): backward computes them without recording, and gives them a node that fails
+ * when a second backward reaches it. */
 #include "history.h"
 #include "tensor/room.h"
 

@@ -148,7 +148,7 @@ static int clone_argument(record *r, uint32_t i)
 
 /* Return the bit set of the formula's outputs that backward may ask for: bit i is set if a tensor
  * in the argument of output i requires grad.  Bit 63 is always set; it stands for the outputs from
- * number 63 on, and for steps that write to a tensor (dpi_step.need). */
+ * number 63 on, and for steps with DP_STEP_FLAG_EFFECT (dpi_step.need). */
 static uint64_t outputs_wanted(const record *r)
 {
     const dpi_formula *f = r->formula;
@@ -448,7 +448,8 @@ int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
     r.n_own = n_own;
     r.formula = formula;
     r.e = dpi_snapshot_entry(dpi_ctx_snapshot(call->ctx), call->op);
-    /* A kernel without DP_FLAG_GRAD runs also where nothing is recorded. */
+    /* If dp_record() is registered without DP_FLAG_GRAD, it runs also in no_grad mode, in which
+     * nothing is recorded. */
     int rc = dp_ctx_mode(call->ctx)->no_grad ? 0 : find_edges(&r);
     if (rc == 0)
         rc = r.needed ? run_recorded(&r) : run_below(&r, false);

@@ -20,7 +20,7 @@ typedef struct maker {
     const dp_schema *schema, *backward; /* of the recorded and of the backward operator */
     dp_builder *b;
     dpi_formula *f;
-    dp_ref args[DP_LIMIT_ARGUMENTS]; /* of the step */
+    dp_ref args[DP_LIMIT_ARGUMENTS]; /* arguments of the backward operator's call */
 } maker;
 
 static int fail(const maker *m, int code, const char *format, ...)
@@ -50,7 +50,7 @@ static int named(const maker *m, int rc)
 
 /* -- checks -- */
 
-/* Is `t` a tensor, which may be optional, or with `list` a list of them? */
+/* Is `t` the type Tensor, or an optional Tensor, or, with `list`, a list of such tensors? */
 static bool is_tensor(const dpi_type *t, bool list)
 {
     if (t->kind == DPI_TYPE_OPTIONAL)
@@ -145,7 +145,8 @@ static int check(maker *m)
 
 /* -- making the program -- */
 
-/* Add an input, the next argument of the step.  `name` may be taken; `type` NULL: any. */
+/* Add an input, the next argument of the step.  If another input has `name` already, the new input
+ * gets no name.  `type` NULL: any type. */
 static int add_input(maker *m, const char *name, const dpi_type *type, dpi_source from)
 {
     dpi_formula *f = m->f;
@@ -334,7 +335,7 @@ static bool fits(const maker *m, const dpi_formula *f)
 /* Find or make the formula: *out, with a reference. */
 static int formula_of(maker *m, dpi_formula **out)
 {
-    /* Only what the kernel has made changes. */
+    /* The cast drops const: only the list of formulas in `compiled` changes. */
     dpi_kernel *k = (dpi_kernel *)(uintptr_t)dpi_ctx_kernel(m->call->ctx);
     uint32_t n = 0;
     dpi_formula *f = k != NULL ? atomic_load_explicit(&k->compiled, memory_order_acquire) : NULL;

@@ -1,13 +1,13 @@
-/* retain.c -- tensors that are no leaves, but keep their gradients (Tensor.retain_grad,
+/* retain.c -- tensors that are no leaves, but retain their gradients (Tensor.retain_grad,
  * torch/csrc/autograd/variable.cpp).
  *
  * While a backward runs, it collects the gradients of such tensors.  Only when it has succeeded, it
  * adds them to the tensors' gradients, so a failure changes none.  If a base was written through a
- * view, it keeps the gradient of its value before the write, as in PyTorch 1.13. */
+ * view, the base retains the gradient of its value before the write, as in PyTorch 1.13. */
 #include "history.h"
 
 typedef struct dpi_retained_grad {
-    dpi_kept *kept;  /* the tensor's gradient before; with a reference */
+    dpi_kept *kept;  /* where the tensor's gradient is stored; with a reference */
     dp_tensor *grad; /* owned; gradient to add; after dpi_retained_sum() the sum */
 } dpi_retained_grad;
 

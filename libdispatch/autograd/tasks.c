@@ -1,7 +1,7 @@
 /* tasks.c -- the tasks of one backward: a table by address of node or leaf, the buffers of their
- * gradients, and a heap of those that are to run.
+ * gradients, and a heap of the tasks that are to run.
  *
- * The heap's order is (topo, created), largest first.  Small graphs need no memory. */
+ * The heap's order is (topo, created), largest first.  Small graphs need no allocation. */
 #include "engine.h"
 
 typedef dpi_engine engine;
@@ -126,8 +126,8 @@ int dpi_engine_task(engine *g, dpi_edge e, uint32_t *out)
     return 0;
 }
 
-/* Remove the task in slot `at` from the index, and move those back that were stored behind their
- * slot since that one was taken. */
+/* Remove the task in slot `at` from the index.  Tasks that were stored in later slots only because
+ * slot `at` was in use move back (linear probing). */
 static void index_remove(engine *g, uint32_t at)
 {
     for (uint32_t i = (at + 1) & g->mask; g->index[i] != 0; i = (i + 1) & g->mask) {
@@ -144,7 +144,7 @@ void dpi_engine_end(engine *g, uint32_t t)
 {
     task *done = &g->tasks[t];
 
-    if (g->o->n_inputs > 0) /* dpi_inputs_find() has marked the tasks */
+    if (g->o->n_inputs > 0) /* is_wanted() still reads the task */
         return;
     index_remove(g, (uint32_t)(dpi_engine_slot(g, done->at.to) - g->index));
     dpi_edge_unref(done->at);

@@ -141,7 +141,8 @@ int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out)
 
 int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
 {
-    bool outdated = dpi_is_outdated(t); /* before the edge is read (dpi_history_set()) */
+    /* read before the edge, because dpi_history_set() stores the version after the edge */
+    bool outdated = dpi_is_outdated(t);
 
     *out = dpi_edge_recorded(t);
     if (!outdated || (out->to == NULL && !dpi_needs_grad(t->root)))
