@@ -3,9 +3,7 @@
  * No operator runs here.  Of a value that a run will compute, only the tags (types, DP_TAG_*) that
  * it may have are known.  If the tags decide the overload of a call, it is chosen now, and the
  * arguments are stored in the schema's order, with defaults.  All checks are made before the step
- * is added, so that nothing must be removed after a failure.
- *
- * Over 500 lines: each kind of step has a function, and all of them share the helpers above. */
+ * is added, so that nothing must be removed after a failure. */
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/find.h"
 #include "program_i.h"
@@ -53,7 +51,8 @@ static int64_t op_find(dp_builder *b, const dpi_entry *e)
     return b->p.n_ops++;
 }
 
-/* Find the constant among the arguments of `s` that dp_bind() left unchanged as `v`: *out. */
+/* Find the constant among the arguments of `s` that dpi_bind_kinds() left unchanged as `v`: *out.
+ * False: there is none. */
 static bool find_passed_constant(const dp_builder *b, const dp_step *s, const dp_value *v,
                                  dp_ref *out)
 {

@@ -1,4 +1,5 @@
-/* draft.c -- a program while it is built: growing its arrays, names, inputs and constants. */
+/* draft.c -- a program while it is built: names, inputs, constants, and memory for its arrays and
+ * steps. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include "dispatch/call/values.h"
@@ -364,7 +365,6 @@ void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v)
     step->n_rets++;
 }
 
-/* Is r a constant tensor, a view of one, or a list that contains one? */
 bool dpi_builder_from_constant(const dp_builder *b, dp_ref r)
 {
     if (DPI_REF_KIND(r) == DPI_REF_VALUE)

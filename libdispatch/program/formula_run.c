@@ -1,7 +1,9 @@
-/* formula_run.c -- run the program of a formula: with as little as possible around its calls.
+/* formula_run.c -- run the program of a gradient formula (autograd), with less work around each
+ * step than run.c.
  *
- * A formula runs inside the walk of backward, which has pinned a snapshot and charges its memory.
- * Its values lie on the stack, and a call that would only return its argument is left out. */
+ * A formula runs while backward walks a graph; backward has pinned a snapshot of the registry.  The
+ * values of a small program lie on the stack, and a call that would only return its argument is
+ * skipped.  A program that is not plain (dp_program.is_plain) is run by run.c. */
 #include "machine.h"
 #include "dispatch/call/bind.h"
 #include "dispatch/call/ctx.h"
@@ -52,7 +54,8 @@ static int run_steps(dpi_machine *m, const dp_program *p)
     return 0;
 }
 
-/* Give out the wanted outputs: tensors with a new reference.  Lists lie in the context's arena. */
+/* Store the wanted outputs in `out`.  Tensors get a new reference; lists lie in the context's
+ * arena. */
 static int give_outputs(dpi_machine *m, const dp_program *p, uint64_t unwanted, dp_value *out)
 {
     for (uint32_t i = 0; i < p->n_outputs; i++) {

@@ -1,10 +1,11 @@
-/* hash.c -- the hash of a program's content, equal for programs with the same steps.
+/* hash.c -- the hash of a program's content, equal for programs with the same inputs, steps and
+ * outputs.
  *
  * Names of values, the order of keyword arguments, and whether a default was given are not part of
  * the hash.  LIST, ITEM, SCALAR and SELECT steps (pure steps) only compute from their arguments, so
  * their position among the steps does not matter: a pure step has a digest of its own, which is
- * hashed wherever its value is used.  Of a tensor among the constants, the dtype, device, sizes and
- * strides are hashed, but not the elements, because they may change later. */
+ * hashed wherever its value is used.  Of a tensor among the constants, the dtype, device, keys,
+ * sizes and strides are hashed, but not the elements, because the elements may change later. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include <endian.h>
@@ -26,7 +27,8 @@ typedef struct hashing {
     uint64_t n_identities;      /* constants with has_identity() that were hashed so far */
 } hashing;
 
-/* The first word of each digest: digests of different kinds of things differ in it. */
+/* First word of a digest, or first word that is hashed for it; so digests of different kinds of
+ * things differ. */
 enum {
     OF_INPUT = 1,
     OF_RETURN,

@@ -33,8 +33,8 @@ static inline void dpi_release_owned(dp_ctx *ctx, uint32_t n)
         dp_tensor_unref(ctx->owned[--ctx->n_owned]);
 }
 
-/* Put the numbers of step `s` of `p` before the message of the context's error; returns the
- * error's code. */
+/* Put the origins of step `s` of `p` (dpi_step.origin) before the message of the context's error;
+ * returns the error's code. */
 int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s);
 /* Check that each operator of p and of its inner programs still has the schema that the steps were
  * checked against. */
@@ -46,10 +46,11 @@ int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs);
  * been unloaded since the tensors were made.  dp_bind() checks the arguments of other calls, but
  * inputs and constants of a program do not pass through it. */
 int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n);
-/* Run `p` without charging its values to the account. */
+/* Run `p` without charging the number of its values to the account. */
 int dpi_run_uncharged(dp_ctx *ctx, const dp_program *p, dp_run *run, bool is_formula);
 
-/* Must step `s` run: does a wanted output need it, and is its condition (`when`) true? */
+/* Must step `s` run?  False: its condition (`when`) is false, or the program is the outermost one,
+ * some output needs the step, and all outputs that need it are unwanted (dp_run.unwanted). */
 static inline bool dpi_is_due(const dpi_machine *m, const dp_program *p, uint32_t base,
                               const dpi_step *s)
 {

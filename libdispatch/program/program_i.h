@@ -34,7 +34,7 @@ typedef struct dpi_step {
     /* CALL: index in `ops`; BIND: in `binds`; GET: in dpi_gets; SCALAR: in dpi_scalars; SUB: in
      * `subs`; ITEM: in the list */
     uint32_t operand;
-    uint32_t origin; /* number that the caller gave the step, for error messages */
+    uint32_t origin; /* number that the caller gave the step (dp_step.origin), for error messages */
     /* CALL: a return is an argument that the operator wrote; BIND: the operator must have n_rets
      * returns */
     bool names_written;
@@ -44,8 +44,8 @@ typedef struct dpi_step {
     /* 1 + index in array `origins` of the count of this step's origins, which follow the count; 0:
      * `origin` is the only one */
     uint32_t origins;
-    /* Bit i: output i needs the step; bit 63: an output from 63 on needs it, or the step, or one
-     * that needs it, does more than return values (lay.c). */
+    /* Bit i: output i needs the step; bit 63: an output from 63 on needs it, or the step, or a step
+     * that needs its values, has DP_STEP_FLAG_EFFECT (lay.c). */
     uint64_t need;
     uint64_t late; /* CALL: bit i: argument i is converted to its schema type at run time */
 } dpi_step;
@@ -227,17 +227,20 @@ int dpi_check_step(dp_builder *b, const dp_step *s);
  * included.  DP_ERESOURCE: over a limit, or no memory (draft.c). */
 int dpi_reserve_step(dp_builder *b, size_t n_args, size_t n_rets, uint32_t frame,
                      uint64_t expanded);
-/* Reserve memory for a step with `n` origins in its list.  DP_ERESOURCE. */
+/* Reserve memory for a step with `n` origins in its list.  DP_ERESOURCE: over a limit, or no
+ * memory. */
 int dpi_reserve_origins(dp_builder *b, size_t n);
 /* Add what dpi_reserve_step() and dpi_reserve_origins() reserved: the step, then its arguments and
  * its returns. */
 dpi_step *dpi_add_step(dp_builder *b, uint32_t kind, uint32_t operand, const dp_step *s);
 void dpi_add_link(dp_builder *b, dpi_step *step, dp_ref r);
 void dpi_add_value(dp_builder *b, dpi_step *step, dpi_value_info v);
-/* Reserve and add step `s` of `kind` with one return.  DP_EVALUE, DP_ERESOURCE. */
+/* Reserve and add step `s` of `kind` with one return.  DP_EVALUE: `s` names another number of
+ * returns.  DP_ERESOURCE: over a limit, or no memory. */
 int dpi_builder_push(dp_builder *b, const dp_step *s, uint32_t kind, uint32_t operand,
                      const dpi_value_info *ret);
-/* Is `r` a constant tensor, a view of one, or a list that contains one? */
+/* Is `r` a constant that is a tensor or may contain one, a view of such a constant, or a list that
+ * contains one? */
 bool dpi_builder_from_constant(const dp_builder *b, dp_ref r);
 /* Check and add SCALAR and SELECT steps; check the condition of any step (choose.c). */
 int dpi_check_scalar(dp_builder *b, const dp_step *s);
@@ -253,7 +256,7 @@ dpi_share dpi_share_any(const dp_builder *b, const dp_ref *refs, size_t n, bool 
 /* Describe the memory of return i of a step that runs `sub`.  `first`: the step's first return. */
 dpi_share dpi_share_of_output(const dp_builder *b, const dp_program *sub, uint32_t i,
                               const dp_ref *inputs, dp_ref first);
-/* Set dpi_output.alias of every output.  DP_ERESOURCE. */
+/* Set dpi_output.alias of every output.  DP_ERESOURCE: no memory. */
 int dpi_alias_outputs(dp_builder *b);
 /* Set dpi_value_info.written of every value. */
 void dpi_find_written(dp_program *p);
@@ -264,7 +267,7 @@ int64_t dpi_builder_mode(dp_builder *b, const dp_step_mode *mode);
 /* Enter a guard that sets the members of `mode`.  Returns the guard's depth, or an error code. */
 int dpi_mode_enter(dp_ctx *ctx, const dp_step_mode *mode);
 
-/* Compute the program's content hash (hash.c).  DP_ERESOURCE. */
+/* Compute the program's content hash (hash.c).  DP_ERESOURCE: no memory. */
 int dpi_program_hash(dp_builder *b);
 
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */

@@ -38,7 +38,8 @@ static int fail_op(dp_ctx *ctx, const dpi_op_use *use, const dp_schema *now)
     return ctx->error.code;
 }
 
-/* Store the number of the step that is about to run, for other threads that ask for it. */
+/* Store the origin of the step that is about to run in dp_run.step, which other threads may
+ * read. */
 static inline void publish_step(dp_run *run, int64_t origin)
 {
     __atomic_store_n(&run->step, origin, __ATOMIC_RELAXED);
