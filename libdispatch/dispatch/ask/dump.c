@@ -350,7 +350,8 @@ static void print_fallbacks(dpi_text *t, const dp_registry *reg, const key_list 
         dpi_text_add(t, "\n");
 }
 
-/* Print the keys that fall through for an operator without any kernel. */
+/* Print the keys that fall through by the dispatcher's own rule: those that fall through for an
+ * operator without any kernel, while no fallback is registered. */
 static void print_host(dpi_text *t, const key_list *keys)
 {
     static const dpi_fallbacks none;

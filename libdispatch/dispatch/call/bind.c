@@ -367,7 +367,7 @@ static int choose(const dpi_request *rq, const dpi_entry *const *list, size_t n,
 
 /* Return the position of the argument whose list a call may give as numbers one by one, like sizes
  * in permute(x, 1, 0): the last positional one of schema `s`, if it is a list of ints of any
- * length.  DP_LIMIT_ARGUMENTS: it is not, or `rq` has no values there, or others than ints. */
+ * length.  DP_LIMIT_ARGUMENTS: `s` has no such list, or `rq` does not give it one or more ints. */
 static uint32_t spread_from(const dpi_request *rq, const dp_schema *s)
 {
     uint32_t n = positionals(s);

@@ -18,7 +18,7 @@ typedef struct dpi_kinds {
     /* schema of the overload; borrowed from the snapshot; NULL: values that are not known yet
      * decide between overloads */
     dp_schema *schema;
-    uint64_t late; /* bit i: argument i is a symbol; dpi_fit() converts its value later */
+    uint64_t late; /* bit i: argument i is a symbol whose value dpi_fit() must fit later */
 } dpi_kinds;
 /* Like dp_bind(), with symbols among `args` and `kwargs`.  Other values are bound as usual.  *kinds
  * gets the result for the symbols. */
@@ -32,8 +32,8 @@ int dpi_fit(dp_ctx *ctx, const dp_schema *schema, uint64_t late, dp_value *value
 int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
                      dp_value *rets, size_t n_rets);
 
-/* Call `op` as dpi_call_for_all() does, inside dp_ctx_begin() of the caller: without the statistics
- * of an outermost call.  `op` is not NULL. */
+/* Call `op`, which is not NULL, as dpi_call_for_all() does, but without resetting the statistics
+ * and the error of `ctx`.  The caller is between dp_ctx_begin() and dp_ctx_end(). */
 int dpi_call_within(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
                     dp_value *rets, size_t n_rets);
 

@@ -225,6 +225,6 @@ int dpi_coerce(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value
     int rc = fn(f, type, v, out);
 
     if (rc == DP_ETYPE && f->err != NULL && f->actual[0] == '\0')
-        dpi_describe(v, f->actual, sizeof(f->actual)); /* the item in a list sets it first */
+        dpi_describe(v, f->actual, sizeof(f->actual)); /* unless an item of `v` has set it */
     return rc;
 }

@@ -60,7 +60,7 @@ struct dp_ctx {
     uint32_t refused;     /* depth of the call whose kernel used dp_refuse(); 0: none */
     char label[32];
     struct dpi_trace *trace;
-    dp_tensor **owned; /* made of numbers by dp_bind(); released when the request ends */
+    dp_tensor **owned; /* tensors that dp_bind() made of numbers; released by dp_ctx_reset() */
     uint32_t n_owned, cap_owned;
     dpi_cached_call cached_calls[DPI_CACHED_CALLS];
     dp_mode mode;    /* mode outside of guards */

@@ -3,7 +3,10 @@
  * Boxed calls (call.c) and typed calls (typed.c) differ only in what they do between enter() and
  * leave().  enter() resolves the kernel and publishes a frame that names it; leave() removes the
  * frame.  Between the two the kernel's code cannot be unmapped (I3 and I4 in thread.h).  abi.h
- * says what a layer is. */
+ * says what a layer is.
+ *
+ * Two bits of a key set are no keys: the skip bit (DPI_GRAD_BIT) says that an argument may need a
+ * gradient, and the wrapper bit (DPI_WRAPPER_BIT) that an argument is a wrapper tensor. */
 #ifndef DPI_ENTER_H
 #define DPI_ENTER_H
 
@@ -26,7 +29,7 @@ typedef struct open_call {
 } open_call;
 enum {
     CALL_REDISPATCH = 1,
-    CALL_TOP = 2,            /* outermost typed call; its end unpins what its begin has pinned */
+    CALL_TOP = 2,            /* outermost typed call: dp_leave() unpins the snapshot */
     CALL_CACHED = 4,         /* typed call entered by enter_cached() */
     CALL_RETURNS_MEMORY = 8, /* typed call whose returns may point into arena memory */
     CALL_MEASURED = 16,      /* traced or timed */
@@ -53,7 +56,7 @@ DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
 DPI_COLD void dpi_fail_fallback(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k, dp_key key);
 DPI_COLD int dpi_fail_dangling(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op);
 /* Fail because of `code`: DP_ECANCELLED, DP_EDEADLINE, or DPI_THREAD_LEFT: the body of a parallel
- * loop ended a thread of the pool; the error is then DP_EPLUGIN. */
+ * loop ended a thread of the thread pool; the error is then DP_EPLUGIN. */
 DPI_COLD int dpi_fail_stopped(dp_ctx *ctx, int code);
 /* Fail because the running kernel called dp_parallel_for(), but its tensors have no memory. */
 DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
@@ -62,6 +65,7 @@ DPI_COLD int dpi_fail_memoryless(dp_ctx *ctx);
 int dpi_check_changes(dp_ctx *ctx, const dp_tensor *t); /* in output.c */
 /* Fail because the body of dp_parallel_for() called an operator. */
 DPI_COLD int dpi_fail_looping(dp_ctx *ctx);
+/* Fail because the C type of a typed call, whose number is `code`, is not that of the schema. */
 DPI_COLD int dpi_fail_code(dp_ctx *ctx, const dpi_entry *e, uint32_t code);
 
 /* -- known.c -- */

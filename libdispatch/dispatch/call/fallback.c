@@ -327,11 +327,11 @@ static bool shares_with_argument(const fallback *f, const dp_tensor *t)
     return false;
 }
 
-/* Replace *t, which the CPU kernel returned, by the return of this call: the argument whose twin *t
- * is; or a view of an argument's storage, if *t is on the CPU copy of that storage (unless a Device
- * argument asks for another device); or *t itself, if it is on a device already, is a view of an
- * argument on the CPU, or is on no such copy and the target is the CPU; else a copy on the target.
- * `is_view`: the schema says that the return is a view.  On failure, *t becomes NULL. */
+/* Replace *t, which the CPU kernel returned, by the return of this call.  For a twin this is its
+ * argument; for another tensor on the CPU copy of a storage, a view of that storage; but if a
+ * Device argument asks for another device, neither.  Otherwise *t stays if it is on a device, is a
+ * view of an argument on the CPU, or is on no copy while the target is the CPU; else it is copied
+ * to the target.  `is_view`: the schema says that *t is a view.  On failure, *t becomes NULL. */
 static int tensor_to_device(fallback *f, dp_tensor **t, bool is_view)
 {
     dp_tensor *cpu = *t, *out = NULL;

@@ -26,7 +26,7 @@ static bool grad_is_likely(const dp_value *v)
     return false;
 }
 
-/* Cold: most calls have no argument with DPI_GRAD_BIT, so this code is kept away from theirs. */
+/* Cold: most calls have no argument with DPI_GRAD_BIT and do not need this code. */
 __attribute__((cold)) dp_keyset dpi_settle_grad(dp_keyset ks, const dp_value *args, size_t n)
 {
     size_t i = 0;

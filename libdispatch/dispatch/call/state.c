@@ -1,7 +1,7 @@
 /* state.c -- dispatcher state of a request: keys to include and exclude, the mode, and guards.
  *
- * A context has a stack of states and a pointer to the current state.  To enter a guard
- * (dp_guard_enter()) pushes a changed copy of the current state.  To leave the guard sets the
+ * A context has a stack of states and a pointer to the current state.  Entering a guard
+ * (dp_guard_enter()) pushes a changed copy of the current state.  Leaving the guard sets the
  * pointer back, and so does the end of the kernel that entered the guard (leave() in enter.h).  A
  * state points to its mode, so a guard that changes only keys does not copy the mode. */
 #include "enter.h"

@@ -27,8 +27,9 @@ void dpi_written_count(const dpi_entry *e, const dp_value *args, const dpi_writt
 uint64_t dpi_written_failed(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k,
                             const dp_value *args, const dpi_written *w);
 
-/* Set the skip bit of the tensors that a call of `e` wrote, and of their bases: the kernel was a
- * layer for gradients, so another argument may have passed its history on to them. */
+/* Set DPI_GRAD_BIT (a gradient may be needed) of the tensors that a call of `e` wrote; for a view,
+ * of its base.  The kernel was a layer for gradients, so the written tensors may now depend on an
+ * argument that requires a gradient. */
 void dpi_written_may_grad(const dpi_entry *e, const dp_value *args);
 
 #pragma GCC visibility pop

@@ -30,9 +30,10 @@ uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address);
 /* Do the `bytes` bytes at `address` lie in the memory of one segment? */
 bool dpi_elf_has(const dpi_elf *e, uint64_t address, uint64_t bytes);
 /* Check that the segments lie in the file and, in memory, in ascending order without overlap, and
- * that the other program headers point into the segments.  DP_EPLUGIN: a check fails.  The dynamic
- * linker does not check this: it maps a segment at its address even over other memory.  A trial
- * load in another process may not show the fault, because there the addresses may be unused. */
+ * that the headers PT_DYNAMIC, PT_TLS, PT_GNU_RELRO and PT_GNU_EH_FRAME point into the segments.
+ * DP_EPLUGIN: a check fails.  The dynamic linker does not check this: it maps a segment at its
+ * address even over other memory.  A trial load in another process may not show the fault, because
+ * there the addresses may be unused. */
 int dpi_elf_check_segments(const dpi_elf *e, const char *path, dp_error *err);
 
 /* Fill in out->warnings and *h (hazards.c).  DP_EPLUGIN: the dynamic linker would read or write

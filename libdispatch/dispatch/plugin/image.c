@@ -4,8 +4,8 @@
  * private copy at a unique path.  (The dynamic linker identifies libraries by path: for a path that
  * it has loaded before it would return the old library.)  dpi_image_map() calls dlopen, and
  * records.c checks the plugin's registrations.  dpi_image_unmap() calls dlclose, and checks that
- * the mapping is gone.  dp_plugin_try() does all of this with the file itself instead of a copy; it
- * is meant to be called in a child process, because the file may crash it. */
+ * the mapping is gone.  dp_plugin_try() does all of this with the file itself instead of a copy;
+ * call dp_plugin_try() in a child process, because the file may crash the process that loads it. */
 #define _GNU_SOURCE
 #include "plugin_i.h"
 #include "base/process.h"

@@ -89,8 +89,8 @@ static bool number(const char *s, unsigned long max, unsigned long *out)
     return *end == '\0' && errno == 0 && *out <= max;
 }
 
-/* Parse the interface version with which the plugin was built ("2.0-draft1", or "2.0" if it is
- * frozen), and `target`, the lowest minor version that it needs ("0"). */
+/* Parse the interface version with which the plugin was built ("2.0-draft1", or "2.0" if this
+ * version is frozen), and `target`, the lowest minor version that the plugin needs ("0"). */
 static bool piece_abi(piece *p, char *version, const char *target)
 {
     static const char word[] = "-draft";

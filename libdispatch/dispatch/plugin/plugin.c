@@ -231,7 +231,7 @@ int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_options *o,
     return 0;
 }
 
-/* Check that fewer than DP_LIMIT_DRAINING plugins are DRAINING.  If there are more, close their
+/* Check that fewer than DP_LIMIT_DRAINING plugins are DRAINING.  If there are too many, close their
  * generations: calls that want to enter their kernels then fail.  DP_EBUSY: there are still too
  * many. */
 static int limit_draining(dp_registry *reg, dp_error *err)

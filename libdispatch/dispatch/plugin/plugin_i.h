@@ -1,4 +1,7 @@
-/* plugin_i.h -- declarations about a plugin's file that the files of this folder share. */
+/* plugin_i.h -- declarations about a plugin's file that the files of this folder share.
+ *
+ * A block (dp_block of abi.h) is the record that one macro of plugin.h emits, such as
+ * DP_LIBRARY_IMPL(); its items (dp_item) are the registrations in that macro. */
 #ifndef DPI_PLUGIN_I_H
 #define DPI_PLUGIN_I_H
 
@@ -51,7 +54,7 @@ typedef struct dpi_image {
     uintptr_t base; /* load address */
     size_t bytes;   /* size of the mapping */
     bool mapped;    /* false before dlopen(), and after the mapping was found to be gone */
-    bool code_ran;  /* code of the plugin may have run: if it is resident, it must stay mapped */
+    bool code_ran;  /* code of the plugin may have run: a resident plugin then stays mapped */
     /* Why dlclose() must never be called, although the plugin may not be resident: its on_unload
      * failed, or a thread of it did not end.  "": no such reason. */
     char never_close[256];
@@ -64,9 +67,9 @@ typedef struct dpi_image {
     size_t n_blocks;
 } dpi_image;
 
-/* Read and check the file at `path`, and copy it into a new directory in `cache_dir`; NULL: in
- * $TMPDIR or /tmp.  `copy` false: make no copy; the file itself will be mapped.  No code of the
- * file runs. */
+/* Read and check the file at `path`, and copy it into a new directory in `cache_dir` (if that is
+ * NULL, in $TMPDIR or /tmp).  `copy` false: make no copy; the file itself will be mapped.  No code
+ * of the file runs. */
 int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image **out,
                    dp_error *err);
 /* Map the file, check that its blocks agree with its ELF notes, and give the plugin the host's

@@ -180,7 +180,7 @@ static void quiet_backends(const dpi_plugin *p)
 }
 
 /* Attach `p` again after a step of an unload failed with *err; return the code of *err.  If this
- * fails too, `p` is DRAINING: dpi_plugins_reap() unloads it when no call runs it. */
+ * fails too, `p` is DRAINING: dpi_plugins_reap() unloads it when no call runs its code. */
 static int reattach(dp_registry *reg, dpi_plugin *p, dp_error *err)
 {
     dp_error again = DP_ERROR_INIT, first = *err;
@@ -229,8 +229,8 @@ static int fail_in_use(const dpi_plugin *p, int timeout_ms, const char *who, dp_
                         dpi_plugin_name(p), (unsigned long long)p->gen->number, timeout_ms, who);
 }
 
-/* Leave the detached plugin `p` DRAINING, because `who` still runs it.  dp_plugin_reap() unloads it
- * when no call runs it. */
+/* Leave the detached plugin `p` DRAINING, because the call that `who` describes still runs its
+ * code.  dp_plugin_reap() unloads `p` when no call runs its code any more. */
 static int leave_draining(dp_registry *reg, dpi_plugin *p, const char *who, double ms,
                           dp_unload_report *r)
 {
@@ -241,9 +241,9 @@ static int leave_draining(dp_registry *reg, dpi_plugin *p, const char *who, doub
     return 0;
 }
 
-/* Unload `p`, unless a storage of its backends exists, other plugins have kernels for them, a call
- * or thread of `p` does not end in time, or on_unload fails.  If a step fails after the detach,
- * attach `p` again. */
+/* Unload `p`, unless a storage of its backends exists, another plugin has kernels for its backends,
+ * a call, a thread or an object of `p` does not end in time, or on_unload fails.  If a step fails
+ * after the detach, attach `p` again. */
 static int unload(dp_registry *reg, dpi_plugin *p, int timeout_ms, dp_unload_report *r,
                   dp_error *err)
 {

@@ -1,8 +1,8 @@
 /* change.c -- applies one change to a registry completely or not at all, and publishes a snapshot.
  *
- * A change works on copies, called shadows: of the truths that it modifies, of the fallbacks and of
- * the observers.  Only work on shadows can fail; the commit only swaps pointers.  So a change that
- * fails leaves the registry as it was; operators that it has interned are removed again. */
+ * A change works on copies (shadows) of the truths (truth.h) that it modifies, of the fallbacks and
+ * of the observers.  Only work on shadows can fail; the commit only swaps pointers.  So a change
+ * that fails leaves the registry as it was; operators that it has interned are removed again. */
 #include "change.h"
 #include <stdlib.h>
 

@@ -33,8 +33,9 @@ typedef struct dpi_cell {
 
 /* Compute the table cell of runtime key `k` (which may be Undefined) by the rules of
  * c10::impl::OperatorEntry, from truth `t`, fallbacks `f` and the dispatcher's own fallthroughs.
- * The cell is computed as if the operator had also kernels for the `n_extra` keys in `extra`,
- * registered last: a question may ask about kernels that do not exist (dp_registry_table()). */
+ * The cell is computed as if the operator also had kernels for the `n_extra` keys in `extra`,
+ * registered last; dp_registry_table() uses this to answer questions about kernels that do not
+ * exist. */
 dpi_cell dpi_table_cell(const dpi_truth *t, const dpi_fallbacks *f, dp_key k, const dp_key *extra,
                         size_t n_extra);
 
@@ -59,7 +60,8 @@ typedef struct dpi_entry {
     uint32_t n_args, n_rets; /* of the schema */
     /* arg_tags[i], ret_tags[i]: bit t is set if a value of tag t fits argument or return i
      * (dpi_argument.tags).  For a return that is a written argument only None fits, because the
-     * dispatcher itself returns the argument. */
+     * dispatcher itself returns the argument.  If an argument is named output_mask or need_weights,
+     * None also fits every return. */
     uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
     uint64_t written; /* bit i: kernels write argument i (by the schema or tag "also_written") */
     /* bit i: a call writes argument i, by the schema, and increases its version (_version); 0 with

@@ -56,7 +56,8 @@ struct dp_unit {
 };
 
 typedef struct dpi_attach_options {
-    /* DP_EEXISTS if another plugin has a kernel for the same operator and key as a new one */
+    /* fail with DP_EEXISTS if another plugin has a kernel for the operator and key of a new
+     * kernel */
     bool reject_override;
     /* For a reload: the unit that the new unit replaces in the same snapshot.  The new unit gets
      * the load number of `replace`.  Calls that pin an older snapshot may still run the kernels of
@@ -72,7 +73,8 @@ int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
                         const dp_block *const *blocks, size_t n, const dpi_attach_options *o,
                         dp_unit **out, dpi_text *overrides, dp_error *err);
 /* Publish a snapshot without the unit's registrations.  Calls may still run its kernels.  DP_EBUSY:
- * another unit has kernels for a backend or kind of wrapper tensors that the unit names. */
+ * another unit has kernels, fallbacks or observers for a backend or kind of wrapper tensors that
+ * this unit names. */
 int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
 /* Undo a detach, because a later step of an unload failed: publish a snapshot with the unit's
  * registrations, and reopen the unit's generation.  Each kernel gets back its old position among

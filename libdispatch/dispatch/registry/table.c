@@ -1,4 +1,4 @@
-/* table.c -- computes the dispatch table of an operator from its truth.
+/* table.c -- computes the dispatch table of an operator from its truth: its definition and kernels.
  *
  * The rules are those of c10's OperatorEntry::computeDispatchTableEntryWithDebug, and one more: a
  * CPU kernel with DP_FLAG_META also serves Meta, if no kernel is registered for Meta. */

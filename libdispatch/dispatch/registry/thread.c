@@ -131,7 +131,7 @@ int dp_shapes_pin(dp_error *err)
 
     if (t == &dpi_thread_nobody && (t = dpi_thread_enter(err)) == NULL)
         return DP_ERESOURCE;
-    /* 1, the least value of dpi_changes.n, pins all shapes, old and new, until that was read. */
+    /* 1, the least value of dpi_changes.n, pins all shapes until the current value is stored. */
     atomic_store_explicit(&t->shapes_pin, 1, memory_order_release);
     dpi_thread_fence(dpi_membarrier_works);
     uint64_t n = atomic_load_explicit(&dpi_changes.n, memory_order_acquire);

@@ -45,7 +45,8 @@ typedef struct dpi_thread {
     uint32_t number;                      /* from 1, unique among the records */
     _Atomic(const dpi_snapshot *) pinned; /* the snapshot that the thread pins; NULL: none */
     atomic_uint depth;                    /* number of frames in use */
-    dpi_looker looker;                    /* dpi_changes.n when the outermost running call began */
+    /* when the outermost running call began, as dpi_changes.n, which counts changes of shapes */
+    dpi_looker looker;
     /* label_id of the dp_ctx that set `since` and `label`; only the record's own thread uses it */
     uint64_t labelled;
     atomic_uint_fast64_t since; /* time when the request began, in nanoseconds; 0: unknown */
@@ -53,8 +54,9 @@ typedef struct dpi_thread {
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
     atomic_uint_fast64_t shapes_pin; /* dpi_changes.n at dp_shapes_pin(); 0: not pinned */
     struct dp_ctx *begun; /* context whose dp_ctx_begin() set `pinned`; for the own thread only */
-    void (*abandon)(struct dp_ctx *); /* called for `begun` if the thread ends; set with it */
-    uintptr_t stack_floor;            /* dpi_stack_floor() of this thread */
+    void (*abandon)(
+        struct dp_ctx *);  /* called for `begun` if the thread ends; both are set together */
+    uintptr_t stack_floor; /* dpi_stack_floor() of this thread */
 } dpi_thread;
 
 /* The line about the calling thread in a crash report, with the thread's name and its plugin's .so
@@ -123,10 +125,11 @@ bool dpi_thread_pins(const dpi_snapshot *s); /* does any thread pin `s`? */
  * names `gen`.  False: `who` (`bytes` bytes, or NULL) describes a call that may use `gen`. */
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
                          size_t bytes);
-/* Poll dpi_generation_idle() for at most `timeout_ms` milliseconds (negative: without limit); with
- * `close`, for at least 50 ms.  False: a call still uses `gen`, and `who` describes the call.
- * `close`: close `gen` after 50 ms, so that calls with an older snapshot fail, with an error that
- * names the plugin, when they want to enter one of its kernels. */
+/* Poll dpi_generation_idle() until it returns true, for at most `timeout_ms` milliseconds
+ * (negative: without limit; with `close`, less than 50 counts as 50).  False: a call still uses
+ * `gen`, and `who` describes the call.  `close`: close `gen` after 50 ms, so that calls with an
+ * older snapshot fail, with an error that names the plugin, when they want to enter one of its
+ * kernels. */
 bool dpi_generation_drain(dp_registry *reg, dpi_generation *gen, bool close, int timeout_ms,
                           char *who, size_t bytes);
 

@@ -68,8 +68,8 @@ static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, con
     k->line = r->line;
     k->order = r->order;
     k->dtypes = dtypes_of(b);
-    /* Without DP_FLAG_VIEWS every typed call of such a kernel is boxed (dpi_entry.boxes), and boxed
-     * calls check the dtypes. */
+    /* A kernel that does not know all dtypes loses DP_FLAG_VIEWS, so that every typed call of it is
+     * boxed (dpi_entry.boxes): boxed calls check the dtypes. */
     k->flags = k->dtypes != 0 ? flags & (uint16_t)~DP_FLAG_VIEWS : flags;
     k->key = r->key;
     *out = k;
@@ -210,8 +210,8 @@ static const char *flag_origin(const dp_block *b, uint16_t flag, const char *nam
     return b->flags & flag ? block : name;
 }
 
-/* Refuse DP_FLAG_GRAD unless `key` is a layer's: if calls passed over a backend's kernel, no kernel
- * would be left to run. */
+/* Refuse DP_FLAG_GRAD unless `key` is a layer's, a key above the backends' keys: if calls passed
+ * over a backend's kernel, no kernel would be left to run. */
 static int check_grad(const dp_block *b, dp_key key, uint16_t flags, const char *name,
                       dp_error *err)
 {

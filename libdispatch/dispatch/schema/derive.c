@@ -22,7 +22,8 @@ bool dpi_type_written(const dpi_type *t)
     }
 }
 
-/* May a value of this type have dispatch keys: a tensor or generator, or a list of these? */
+/* May a value of this type have dispatch keys: is it a Tensor, a Generator, or an optional or list
+ * of these? */
 static bool carries_keys(const dpi_type *t)
 {
     while (t->kind == DPI_TYPE_LIST || t->kind == DPI_TYPE_OPTIONAL)
@@ -99,7 +100,8 @@ static int variant_of(const dp_schema *s)
 }
 
 /* Set `code` to the letters of the arguments, ">", and the letters of the returns that the kernel
- * makes (ret_alias[i] < 0).  If any type has no letters, `code` becomes "". */
+ * makes (ret_alias[i] < 0).  `code` becomes "" if a type has no letters, or if the schema has "..."
+ * or is only a name. */
 static bool derive_code(dpi_parser *p, dp_schema *s)
 {
     dpi_text code = {0};

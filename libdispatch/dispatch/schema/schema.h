@@ -72,7 +72,8 @@ struct dp_schema {
     const char *ns, *base, *overload; /* "aten", "add", "Tensor"; "": absent */
     const char *text;                 /* the schema in canonical form */
     /* letters of the C types in plugin.h: "TTs>T" means two tensors and a Scalar in, a tensor out.
-     * "": some type has no letters, so kernels of this operator must be boxed */
+     * "": a type has no letters, or the schema has "...", so kernels of this operator must be
+     * boxed */
     const char *code;
     uint32_t n_args, n_rets;
     uint32_t n_given; /* number of returns that the kernel makes: ret_alias[i] < 0 */
@@ -106,7 +107,7 @@ bool dpi_schema_same_types(const dp_schema *a, const dp_schema *b);
 /* Append the canonical text of `t` to `out`; if `plain`, without alias annotations. */
 void dpi_type_print(dpi_text *out, const dpi_type *t, bool plain);
 /* Return the first argument or return whose type has no letters (plugin.h).  Returns that are
- * written arguments need none.  NULL: all others have letters. */
+ * written arguments are skipped, because they need no letters.  NULL: there is none. */
 const dpi_argument *dpi_schema_letterless(const dp_schema *s);
 /* Does plugin.h reserve letters for this type, although no kernel can use them yet? */
 bool dpi_type_reserved(const dpi_type *t);

@@ -147,7 +147,7 @@ enum { /* dp_schema_info.flags */
        DP_OP_VARRET = 8  /* "...": the operator returns more values than its schema names */
 };
 
-enum { /* dp_schema_info.variant; these are the values of PyTorch's SchemaKind */
+enum { /* dp_schema_info.variant; named as in PyTorch's SchemaKind (torchgen) */
        DP_VARIANT_FUNCTIONAL = 0,
        DP_VARIANT_IN_PLACE, /* add_: writes its first argument */
        DP_VARIANT_OUT,      /* add.out: writes keyword-only arguments */
@@ -293,8 +293,10 @@ typedef struct dp_block {
     uint64_t dtypes; /* DP_DTYPES_KNOWN of the compiled file; 0: all dtypes of the host */
 } dp_block;
 
-/* A hook of a plugin.  It fails as a kernel does, by returning the code of dp_fail().  It runs on
- * the thread that loads or unloads the plugin, while no call of the plugin runs. */
+/* A hook of a plugin.  It fails as a kernel does, by returning the code of dp_fail().  Hooks of
+ * DP_ON_LOAD and DP_ON_UNLOAD run on the thread that loads or unloads the plugin, while no call of
+ * this load of the plugin runs.  Hooks of DP_ON_SESSION_END run on the thread that ends the
+ * session, while calls of other sessions may run. */
 typedef int (*dp_hook_fn)(dp_ctx *ctx);
 
 /* One call, as an observer gets it.  Everything is borrowed until the observer returns; `args` and

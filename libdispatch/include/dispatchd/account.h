@@ -16,8 +16,8 @@
  * that a call made is charged to DP_HOLDER_INTERMEDIATES of the call's account, until it is charged
  * to a holder that stands earlier in DP_HOLDER_MAP (dp_account_charge_tensor()).  For example: a
  * call of session 1 leaves a tensor in a plugin; as soon as session 2 gets a handle of that tensor
- * (the number by which a client names it), it is charged to session 2.  All functions may be called
- * from any thread. */
+ * (the number by which a client names it), its storage is charged to session 2.  All functions may
+ * be called from any thread. */
 #ifndef DISPATCHD_ACCOUNT_H
 #define DISPATCHD_ACCOUNT_H
 

@@ -192,7 +192,8 @@ DP_FN(int, dp_call_boxed,
       (ctx, op, args, n_args, rets, n_rets))
 /* Call an operator with exactly the key set `keys`: neither keys of the thread's state nor keys of
  * the arguments are added.  A kernel passes dp_keyset_below(call->keys, call->key).  Whether an
- * argument may have a gradient is determined again. */
+ * argument may have a gradient is determined again; backend Meta is added if an argument is on
+ * device meta, or if an argument is a fake and `keys` does not have the key Fake. */
 DP_FN(int, dp_redispatch_boxed,
       (dp_ctx * ctx, const dp_op *op, dp_keyset keys, const dp_value *args, size_t n_args,
        dp_value *rets,
@@ -226,7 +227,9 @@ DP_FN(int, dp_run_boxed,
       (dp_ctx * ctx, dp_entered *e, const dp_value *args, size_t n_args, dp_value *rets,
        size_t n_rets),
       (ctx, e, args, n_args, rets, n_rets))
-DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc)) /* returns `rc` */
+/* For DP_TYPED: end the call, whose kernel returned `rc`.  Returns `rc`; or DP_EPLUGIN, if `rc` is
+ * no error code, or if it needs a description that the kernel did not give. */
+DP_FN(int, dp_leave, (dp_ctx * ctx, dp_entered *e, int rc), (ctx, e, rc))
 
 /* -- dispatcher state of the request -- */
 
@@ -360,8 +363,8 @@ DP_FN(uint64_t, dp_tensor_id, (const dp_tensor *t), (t))
 /* -- values that outlive their call -- */
 
 /* Copy `v` with all contents that it points to, lists in lists included, and take references to its
- * tensors and generators.  *out owned: free it with dp_value_free(), on any thread; do not return
- * it from a kernel.  DP_ERESOURCE: no memory; *out is None. */
+ * tensors, objects and generators.  *out owned: free it with dp_value_free(), on any thread; do not
+ * return it from a kernel.  DP_ERESOURCE: no memory; *out is None. */
 DP_FN(int, dp_value_copy, (dp_ctx * ctx, const dp_value *v, dp_value *out), (ctx, v, out))
 /* Free a value that dp_value_copy() made, and set it to None. */
 DP_FN(void, dp_value_free, (dp_value * v), (v))
@@ -434,7 +437,8 @@ DP_FN(int, dp_set_output,
  * boxed kernel that decomposes the call.  The returns are set in `call`, where they must still be
  * None.  A CompositeImplicitAutograd kernel is preferred to a CompositeExplicitAutograd one
  * (dp_schema_info.flags).  The calls of the composite kernel are dispatched from the highest key,
- * under the current guards.  DP_ENOTIMPL: the operator has no composite kernel. */
+ * under the current guards.  DP_ENOTIMPL: the operator has no composite kernel, or that kernel
+ * makes this call. */
 DP_FN(int, dp_decompose, (dp_call * call), (call))
 
 /* -- wrapper tensors (dp_wrapper) -- */
@@ -776,7 +780,7 @@ DP_FN_ABOVE(int, dp_builder_output, (dp_builder * b, const char *name, dp_ref va
 /* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
  * y".  libdispatch/program/read.c describes all statements.  Fails as the functions above do, and
  * with DP_EVALUE for text that is no statement; the message gives the number of its line.  After a
- * failure, the statements before that line have been added. */
+ * failure, the statements before the wrong one have been added. */
 DP_FN_ABOVE(int, dp_builder_text, (dp_builder * b, const char *text), (b, text))
 /* Make the program from everything that was added: *out, owned.  After a success, no function but
  * dp_builder_free() may be called for `b`. */
@@ -833,7 +837,7 @@ DP_FN_ABOVE(const char *, dp_program_value_name,
             (const dp_program *p, dp_ref r, char buf[DP_KEY_NAME_MAX]), (p, r, buf))
 /* torch.autograd.grad: compute the gradients of `inputs` [n_inputs] as grads[i], owned by the
  * caller; NULL: no tensor was computed from input i.  `gradients` are the gradients of `tensors`
- * [n]; if `gradients` or an item is NULL, the gradient is 1, and the tensor must have one element.
+ * [n]; if `gradients` or an item is NULL, the gradient is 1, for a tensor of one real element.
  * flags and errors as of dp_tensor_backward(); on failure all grads[i] are NULL. */
 DP_FN_ABOVE(int, dp_gradients,
             (dp_ctx * ctx, dp_tensor *const *tensors, dp_tensor *const *gradients, size_t n,

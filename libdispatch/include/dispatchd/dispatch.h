@@ -56,7 +56,7 @@ extern "C" {
     X(DRAINING, draining, 64)                  /* unloaded generations that still run */           \
     X(GUARDS, guards, 256)                     /* entered at once in one request */                \
     X(TRACE, trace, 4096)                      /* steps of one trace */                            \
-    X(THREADS, threads, 1024)                  /* living threads that have called */               \
+    X(THREADS, threads, 1024)                  /* living threads that called an operator */        \
     X(OBSERVERS, observers, 16)                /* of all plugins together */                       \
     X(PLUGIN_THREADS, plugin_threads, 64)      /* of one plugin, at once */                        \
     X(RESIZES, resizes, 64)                    /* of one shape or storage, during a call */        \
@@ -151,7 +151,7 @@ DP_API void dp_free(void *p);
 /* Make the n-th allocation from now on, by any thread, fail once (1: the next allocation).  0:
  * cancel this. */
 DP_API void dp_fault_arm(uint64_t n);
-DP_API bool dp_fault_hit(void); /* has that allocation failed? */
+DP_API bool dp_fault_hit(void); /* has the allocation chosen by dp_fault_arm() failed? */
 
 /* Return cached memory to the system, the largest pieces first, until at most `keep` bytes are
  * cached.  The host caches freed memory of tensors, up to DP_LIMIT_WARM_BYTES, for new tensors.
@@ -187,7 +187,7 @@ DP_API int dp_error_set(dp_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 DP_API void dp_error_clear(dp_error *err);
 DP_API const char *dp_error_name(int code); /* "TypeError"; NULL: not a DP_E* code */
-DP_API const char *dp_error_text(int code); /* last column of DP_ERROR_MAP; NULL as above */
+DP_API const char *dp_error_text(int code); /* last column of DP_ERROR_MAP, or NULL */
 
 /* Return DP_OK if `bytes` is at most `limit`.  Otherwise fail with DP_ERESOURCE; the message has
  * sizes [n] and `each`, the factors of `bytes`, and the name of the limit.  See sizes.h. */
@@ -399,7 +399,8 @@ DP_API int dp_registry_detach(dp_registry *reg, dp_unit *unit, int timeout_ms, d
 /* -- plugins -- */
 typedef struct dp_load_options {
     uint32_t size;
-    /* refuse a kernel for an (operator, key) that has one already (replace: "reject") */
+    /* fail with DP_EEXISTS if the plugin has a kernel for an (operator, key) that has
+     * a kernel already */
     bool reject_override;
     /* directories, separated by ':', for a plugin name without a directory */
     const char *search_path;
@@ -448,8 +449,9 @@ DP_API int dp_plugin_load(dp_registry *reg, const char *path, const dp_load_opti
                           dp_plugin_report *report, dp_error *err);
 /* Unload a plugin: detach its registrations, wait until no thread runs its kernels, and unmap its
  * code.  `timeout_ms` -1: no limit.  Without `force`, the plugin stays loaded after a failure.
- * DP_EBUSY: a kernel or a thread of the plugin still runs, or storages on its backend exist.  If
- * on_unload fails, its code is returned.  With `force`, those storages lose their memory before
+ * DP_EBUSY: a kernel or a thread of the plugin still runs, storages on its backend exist, or
+ * another plugin has kernels for its backend or its kind of wrapper tensors.  If on_unload fails,
+ * the code that it returned is returned.  With `force`, those storages lose their memory before
  * on_unload runs, and the unload succeeds even if on_unload fails or calls still run: the code then
  * stays mapped, in the second case until these calls have ended, and kept_because gives the reason.
  * With `force`, DP_EBUSY: calls still run, and DP_LIMIT_DRAINING unloaded generations still run
@@ -483,7 +485,7 @@ typedef struct dp_note_info {
 
 typedef struct dp_plugin_info {
     const char *plugin, *version, *path, *mapped_file;
-    uint64_t generation, load_number;
+    uint64_t generation, load_number; /* load_number grows with each load; a reload keeps it */
     uint32_t defs, impls, fallbacks, backends;
     bool resident, draining; /* draining: an old generation that still runs */
     /* if draining or kept, the reason why the code is mapped; otherwise the reason why an unload
@@ -626,8 +628,8 @@ DP_API int dp_ctx_trace(dp_ctx *ctx, bool on);
 DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut);
 
 /* Statistics of the last outermost call, by which the daemon decides where requests run and answers
- * requests with `timing`.  Only boxed calls, and calls of a context that is traced or timed, set
- * them. */
+ * requests with `timing`.  Calls with C types (typed.h) may leave them as they were, unless the
+ * context is traced or timed. */
 typedef struct dp_call_stats {
     uint64_t kernel_id; /* of the outermost kernel; each generation of a kernel has another id */
     /* number of kernels that were called, the first included; layers that only redispatch do not
@@ -783,32 +785,33 @@ typedef struct dp_running {
     uint64_t nanos;  /* time since the outermost call began */
     uint64_t thread; /* dp_thread_number() of the thread that runs it */
 } dp_running;
-/* Return the number of the calling thread, which no other thread ever gets.  0: DP_LIMIT_THREADS
- * threads have numbers already. */
+/* Return the number of the calling thread, from 1.  Threads that live at once have different
+ * numbers; a later thread may get the number of one that has ended.  0: DP_LIMIT_THREADS threads
+ * have numbers already, or no memory. */
 DP_API uint64_t dp_thread_number(void);
 DP_API size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap);
 /* Report the calls that a thread runs, outermost first, one line for each: label of the request,
- * operator, key, plugin, shapes of the arguments.  Thread 0 is the calling thread.  False: no
- * thread has this number.  For crash reports: the function is async-signal-safe.  It reads data
- * that another thread may be changing, so a caller that reports another thread must be able to
- * survive a fault. */
+ * operator, key, plugin, shapes of the arguments.  Thread 0 is the calling thread, 1 and up are the
+ * other threads, in the order of an internal list.  False: there are not as many threads.  For
+ * crash reports: the function is async-signal-safe.  It reads data that another thread may be
+ * changing, so a caller that reports another thread must be able to survive a fault. */
 DP_API bool dp_thread_report(size_t thread, void (*line)(void *arg, const char *text), void *arg);
-/* Report, for a thread that runs no call, the call that it ran last, since its result may have
- * caused the crash. */
+/* If the calling thread runs no call, report the operator and key of the call that it ran last,
+ * since the result of that call may have caused the crash. */
 DP_API void dp_thread_report_last(void (*line)(void *arg, const char *text), void *arg);
 
 /* Functions that the registry calls after changes, in order, while it holds its lock; they must not
  * call functions of the registry.  `defined` and `undefined` are called for each operator whose
  * definition is added or removed; dp_registry_listen() calls `defined` for all operators that are
- * defined already. */
+ * defined already.  Each function may be NULL. */
 typedef struct dp_listener {
     void (*defined)(void *arg, const char *op);
     void (*undefined)(void *arg, const char *op);
-    /* (optional) called after each published change */
+    /* called after each published change */
     void (*changed)(void *arg, const char *plugin, uint64_t generation, uint32_t added,
                     uint32_t removed);
     void *arg;
-    /* (optional) called after each dp_note() */
+    /* called after each dp_note() */
     void (*noted)(void *arg, const char *plugin, const char *name, const char *text);
 } dp_listener;
 DP_API int dp_registry_listen(dp_registry *reg, const dp_listener *l,

@@ -27,7 +27,8 @@ extern "C" {
 
 /* dp_iter_config.flags.  The name in brackets is that of TensorIteratorConfig.  The default, 0: all
  * operands have one dtype and one device, outputs of another shape are resized, and outputs whose
- * elements share memory with one another, or that overlap another operand partially, are refused */
+ * elements share memory with one another, or that overlap another operand partially, are
+ * refused. */
 enum {
     /* the loop sees all inputs in their common dtype [promote_inputs_to_common_dtype] */
     DP_ITER_PROMOTE = 1,
@@ -173,8 +174,8 @@ struct dp_reduction {
     void (*begin)(char *acc, int64_t n, void *user);
     /* Add `n0` elements to each of `n` accumulators.  `data` and `strides` are those of a
      * dp_iter_loop2d with `n` rows, one row for each accumulator; the entries of outputs must not
-     * be used.  `index`: how many elements that are reduced to the same element of an output come
-     * before the first of these. */
+     * be used.  `index`: position of the first of the `n0` elements among all elements that are
+     * reduced to the same element of an output. */
     void (*step)(char *acc, char **data, const int64_t *strides, int64_t n0, int64_t n,
                  int64_t index, void *user);
     /* Add `n` accumulators at `from` to those at `acc`.  The elements of `from` come after those of

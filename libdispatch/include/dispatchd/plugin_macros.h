@@ -30,7 +30,8 @@
 #define DP_IMPL_FALLTHROUGH(name) (DP_KIND_FALLTHROUGH, name, 0, 0, (), ())
 /* Give operator `name` its derivative, within DP_FORMULAS(ns, ...): `text` is a program
  * (dp_builder_text()) that computes the gradients of the arguments from the gradients of the
- * returns; docs/gradients.md says how.  `flags`: "", or words of that page, separated by spaces. */
+ * returns; docs/gradients.md says how.  `flags`: "", or flags of docs/gradients.md, separated by
+ * spaces. */
 #define DP_FORMULA(name, flags, text) (DP_KIND_FORMULA, name, flags, text, (), ())
 
 /* Define the boxing function of an item, if it has one, and check the type of its function.  `n` is
@@ -87,7 +88,7 @@ template <class F> constexpr bool dp_is_(...)
 #define DP_KIND_UNBOXED_THUNK(n, fn, args, rets)                                                   \
     DP_BOXED_FN_(DP_CAT(DP_CAT(n, _), fn), fn, args, rets)
 
-/* The dp_item of an item. */
+/* Make the dp_item of an item's tuple. */
 #define DP_RECORD_(n, kind, name, tags, fn, args, rets)                                            \
     DP_CAT(kind, _RECORD)(n, name, tags, fn, args, rets),
 #define DP_ITEM_(kind, flags, name, tags, boxed, unboxed, code)                                    \

@@ -52,7 +52,8 @@ enum {                   /* dp_step.kind */
        DP_STEP_LIST, /* makes a list whose elements are `args` */
        DP_STEP_ITEM, /* takes element `index` of the list args[0] */
        DP_STEP_SUB,  /* runs `program`; `kwargs` gives its inputs by name */
-       /* computes `name` ("add", "lt", ...) of the numbers `args`; scalar.c has the names */
+       /* computes `name` ("add", "lt", ...) of the numbers `args`; libdispatch/program/scalar.c has
+        * the names */
        DP_STEP_SCALAR,
        DP_STEP_SELECT, /* takes args[1] if the condition args[0] is true, else args[2] */
        DP_STEP_COND,   /* reserved */
@@ -114,7 +115,8 @@ struct dp_step {
      * the only one. */
     const uint32_t *origins;
     size_t n_origins;
-    /* Mode in which the step runs, and the program of a SUB step; NULL: the mode of the run. */
+    /* Mode in which the step runs; a SUB step runs its whole program in it.  NULL: the mode of the
+     * run. */
     const dp_step_mode *mode;
 };
 
