@@ -134,8 +134,8 @@ static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
     return step;
 }
 
-/* Return the key set with which BackendSelect redispatches.  Its backend is the Device argument's,
- * or CPU if that argument is None.  Source: RegisterBackendSelect.cpp. */
+/* Return the key set with which BackendSelect redispatches.  The backend of the set is the Device
+ * argument's, or CPU if that argument is None.  Source: RegisterBackendSelect.cpp. */
 static dp_keyset keys_below_select(const dpi_entry *e, const dp_value *args, dp_keyset keys)
 {
     for (uint32_t i = 0; i < e->n_args; i++) {

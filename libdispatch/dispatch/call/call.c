@@ -8,10 +8,10 @@
 
 /* -- returns that are written arguments, e.g. the return of add_ -- */
 
-/* A kernel leaves such a return None.  For the outermost call, and for calls by dpi_call_for_all()
- * or dpi_call_within(), the dispatcher then sets the return to the argument.  For other callers,
- * such as autograd kernels that redispatch, the return stays None: these callers have the argument
- * anyway. */
+/* A kernel leaves a return that is a written argument None.  For the outermost call, and for calls
+ * by dpi_call_for_all() or dpi_call_within(), the dispatcher then sets the return to the argument.
+ * For other callers, such as autograd kernels that redispatch, the return stays None: these callers
+ * have the argument anyway. */
 
 /* Move the returns of an unboxed kernel to their positions in the schema.  The kernel has set the
  * first s->n_given elements of `rets`, because its C type has no parameters for returns that are

@@ -5,8 +5,8 @@
 #include "values.h"
 #include <stdio.h>
 
-/* Fit `v` to `type`.  DP_ETYPE: it does not fit, and no error is set.  For other codes the error of
- * the context is set. */
+/* Fit `v` to `type`.  DP_ETYPE: `v` does not fit, and no error is set.  For other codes the error
+ * of the context is set. */
 typedef int (*coercion)(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out);
 
 static int to_tensor(dpi_fit_try *f, const dpi_type *type, const dp_value *v, dp_value *out)

@@ -156,8 +156,8 @@ static DPI_COLD int too_many(dp_ctx *ctx)
                         "%d guards are open, which is the limit (guards)", DP_LIMIT_GUARDS);
 }
 
-/* Return a struct for the mode of one more guard, allocated if there is none.  It lives as long as
- * the context, because kernels may have pointers to it.  NULL: no memory. */
+/* Return a struct for the mode of one more guard, allocated if there is none.  The struct lives as
+ * long as the context, because kernels may have pointers to it.  NULL: no memory. */
 static dp_mode *mode_reserve(dp_ctx *ctx)
 {
     uint32_t n = (uint32_t)ctx->state->n_modes, old_cap = ctx->cap_modes;

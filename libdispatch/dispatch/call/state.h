@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The dispatcher state of a request, or of an open guard (dp_guard_enter()).  It has 64 bytes, so
- * that indexing is a shift. */
+/* The dispatcher state of a request, or of an open guard (dp_guard_enter()).  The struct has 64
+ * bytes, so that indexing is a shift. */
 typedef struct dpi_state {
     dp_keyset include, exclude;
     const dp_mode *mode; /* &ctx->mode, or modes[n_modes - 1] */

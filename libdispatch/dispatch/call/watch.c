@@ -97,8 +97,8 @@ void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets, const d
 }
 
 /* Does the mode allow kernel `k`?  The policy concerns fallbacks for keys of backends, which serve
- * operators that the backend has no kernel for.  It does not concern fallbacks of layers, which
- * only redispatch, nor operators that only make views, which copy no bytes. */
+ * operators that the backend has no kernel for.  The policy does not concern fallbacks of layers,
+ * which only redispatch, nor operators that only make views, which copy no bytes. */
 static bool mode_allows(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entry *e)
 {
     uint8_t policy = ctx->state->mode->fallback;

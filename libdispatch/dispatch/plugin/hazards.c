@@ -1,9 +1,9 @@
 /* hazards.c -- finds reasons in a plugin's file why unloading the plugin may fail or be unsafe.
  *
- * The functions read the file's dynamic section and symbols.  They also find damage that the
- * dynamic linker does not check for.
+ * The functions read the file's dynamic section and symbols, and also find damage that the dynamic
+ * linker does not check for.
  *
- * The reasons are warnings, given before the load.  They are not complete, because a plugin can
+ * The reasons are warnings, given before the load.  The list is not complete, because a plugin can
  * look up symbols at run time; image.c checks after dlclose that the mapping is gone. */
 #include "elf.h"
 #include <stdio.h>
@@ -144,8 +144,8 @@ static void check_symbol(const dpi_elf *e, const dynamic *d, const Elf64_Sym *sy
                 "imports '%s': %s", s, imports[i].why);
 }
 
-/* Return the number of dynamic symbols.  It is read from the hash tables, because strip(1) may have
- * removed the sections. */
+/* Return the number of dynamic symbols.  The number is read from the hash tables, because strip(1)
+ * may have removed the sections. */
 static uint64_t count_symbols(const dpi_elf *e, const dynamic *d)
 {
     uint32_t head[4], bucket, chain, last = 0;
@@ -260,7 +260,7 @@ static void scan_dynamic(const dpi_elf *e, const Elf64_Phdr *ph, findings *f)
 }
 
 /* Warn if the plugin links crtfastmath, the start-up code that gcc adds for -Ofast and -ffast-math.
- * Its only symbol is local, so it cannot be found in a stripped plugin. */
+ * The only symbol of crtfastmath is local, so a stripped plugin does not show it. */
 static void check_fast_math(const dpi_elf *e, const Elf64_Shdr *symbols, findings *f)
 {
     static const char start_up[] = "set_fast_math";

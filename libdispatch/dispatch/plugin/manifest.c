@@ -112,8 +112,8 @@ static bool piece_abi(piece *p, char *version, const char *target)
     return true;
 }
 
-/* Parse the block's line, the first of p->text, which is not modified.  Its fields, separated by
- * tabs, are "word ns key file line", or "plugin abi target ns key file line". */
+/* Parse the block's line, the first of p->text, which is not modified.  The fields of the line,
+ * separated by tabs, are "word ns key file line", or "plugin abi target ns key file line". */
 static int piece_parse(piece *p, dp_arena *a, const char *path, dp_error *err)
 {
     unsigned long line;

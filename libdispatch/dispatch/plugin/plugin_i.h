@@ -23,9 +23,9 @@ typedef struct dpi_hazards {
 } dpi_hazards;
 
 /* Read the whole file at `path` into *bytes, which the caller frees with dp_free().  DP_ENOTFOUND,
- * DP_EPERM, DP_ERUNTIME: the file cannot be opened.  DP_EPLUGIN: it is not a regular file.
- * DP_ERESOURCE: it has more than DP_LIMIT_PLUGIN_FILE bytes, or there is no memory.  DP_EBUSY: the
- * file changed while it was read. */
+ * DP_EPERM, DP_ERUNTIME: the file cannot be opened.  DP_EPLUGIN: `path` is not a regular file.
+ * DP_ERESOURCE: the file has more than DP_LIMIT_PLUGIN_FILE bytes, or there is no memory.
+ * DP_EBUSY: the file changed while it was read. */
 int dpi_file_read(const char *path, void **bytes, size_t *n, dp_error *err);
 /* Parse the manifest (the plugin's description in the ELF notes) of a file's `n` bytes, as
  * dp_manifest_read() does for a path.  The strings of *out and *hazards are in arena `a`.
@@ -40,8 +40,8 @@ int dpi_manifest_text(const dp_root *root, const dp_block *const *blocks, size_t
  * message has both versions and says what to do. */
 int dpi_manifest_check_abi(const dp_manifest *m, const char *path, dp_error *err);
 
-/* One plugin file.  Its bytes were read once: the manifest was parsed from them, and they were
- * written to the private copy that is mapped. */
+/* One plugin file.  The bytes of the file were read once: the manifest was parsed from them, and
+ * they were written to the private copy that is mapped. */
 typedef struct dpi_image {
     dp_arena *arena; /* owned; has the manifest and the records */
     dp_manifest manifest;
@@ -82,8 +82,9 @@ int dpi_records_check(dpi_image *im, dp_error *err);
 bool dpi_image_listed(const dpi_image *im); /* is the file in the dynamic linker's list? */
 /* Return the first block of this kind; NULL: there is none. */
 const dp_block *dpi_image_block(const dpi_image *im, int kind);
-/* Is the plugin resident?  It is if it says so by DP_RESIDENT(), or if its imports make unmapping
- * unsafe.  Once its code has run, it stays mapped for ever.  If true, `buf` gets the reason. */
+/* Is the plugin resident?  A plugin is resident if it says so by DP_RESIDENT(), or if its imports
+ * make unmapping unsafe.  Once code of a resident plugin has run, its file stays mapped for ever.
+ * If true, `buf` gets the reason. */
 bool dpi_image_resident(const dpi_image *im, char *buf, size_t bytes);
 /* Call dlclose(), unless never_close is set, or the plugin is resident and its code has run.  True:
  * the dynamic linker's list shows that the mapping is gone, and the copy was deleted.  False: `why`

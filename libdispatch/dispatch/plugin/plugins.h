@@ -54,8 +54,9 @@ bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *wh
 size_t dpi_plugins_reap(dp_registry *reg, bool close);
 bool dpi_plugins_free(dp_registry *reg); /* for dp_registry.plugins_free */
 
-/* Declare dpi_fill_NAME(), which sets the entry of function NAME in the host's table.  It is for
- * functions of folders that use this one (autograd, program), which this folder cannot name. */
+/* Declare dpi_fill_NAME(), which sets the entry of function NAME in the host's table.
+ * dpi_fill_NAME() is for functions of folders that use this one (autograd, program), which this
+ * folder cannot name. */
 #define DP_FN(ret, name, params, args)
 #define DP_FN_ABOVE(ret, name, params, args) void dpi_fill_##name(ret(*fn) params);
 #include <dispatchd/api.h>

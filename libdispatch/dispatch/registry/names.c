@@ -38,8 +38,8 @@ size_t dpi_base_bytes(const char *name)
     return strcspn(colons ? colons : name, ".") + (colons ? (size_t)(colons - name) : 0);
 }
 
-/* Return the element of names->base for base name `base` (`n` bytes).  Its value is 0 if the name
- * has no overloads. */
+/* Return the element of names->base for base name `base` (`n` bytes).  The value of the element is
+ * 0 if the name has no overloads. */
 static uint32_t *base_of(const dpi_names *names, const char *base, size_t n)
 {
     uint32_t i = (uint32_t)dpi_hash(base, n) & names->mask;

@@ -43,9 +43,9 @@ struct dp_registry {
 };
 
 /* All registrations of one load of a plugin, or of one dp_registry_attach(), which are added and
- * removed in one change.  They are made from blocks (dp_block, the records that the macros of
- * plugin.h emit), and checked completely before anything changes.  A unit owns copies of all
- * strings, because the plugin may be unmapped before the unit is freed. */
+ * removed in one change.  The registrations are made from blocks (dp_block, the records that the
+ * macros of plugin.h emit), and checked completely before anything changes.  A unit owns copies of
+ * all strings, because the plugin may be unmapped before the unit is freed. */
 struct dp_unit {
     dp_unit *next;
     dp_registry *reg;

@@ -1,7 +1,7 @@
 /* thread.h -- the record in which a thread publishes the snapshot it pins and the kernels it runs.
  *
- * A snapshot that a thread pins is not freed.  A frame describes one running call.  It names
- * generation g (one load of a plugin, truth.h) if its kernel belongs to g.
+ * A snapshot that a thread pins is not freed.  A frame describes one running call.  A frame names
+ * generation g (one load of a plugin, truth.h) if the kernel of the call belongs to g.
  *
  *   I3: a thread that runs a kernel of generation g has published a frame naming g
  *   I4: a generation's code is unmapped only when no frame names it and no later frame can */
@@ -74,9 +74,9 @@ extern bool dpi_membarrier_works; /* false: no membarrier(2), so every call runs
 
 /* The calling thread's record; &dpi_thread_nobody while the thread has none. */
 extern _Thread_local dpi_thread *dpi_thread_self;
-/* The value of dpi_thread_self before a thread's first call.  Its `pinned` is not NULL, so the fast
- * path of a call, which requires that no snapshot is pinned, is not taken; the slow path calls
- * dpi_thread_enter(). */
+/* The value of dpi_thread_self before a thread's first call.  The `pinned` of this record is not
+ * NULL, so the fast path of a call, which requires that no snapshot is pinned, is not taken; the
+ * slow path calls dpi_thread_enter(). */
 extern dpi_thread dpi_thread_nobody;
 
 enum { DPI_LABEL_BYTES = 32 };

@@ -1,6 +1,6 @@
 /* truth.h -- the truth of operators: the definition and kernels that are registered for each.
  *
- * Each dpi_truth has an operator's kernels by key, newest first.  It is changed under the
+ * Each dpi_truth has an operator's kernels by key, newest first.  A dpi_truth is changed under the
  * registry's lock only.  A dpi_entry (entry.h), which calls read, is computed from it. */
 #ifndef DPI_TRUTH_H
 #define DPI_TRUTH_H
@@ -142,8 +142,8 @@ int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err);
 void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k);
 /* Set the definition to `def`, whose file and tags are borrowed; NULL: remove the definition. */
 void dpi_truth_define(dpi_truth *t, const dpi_reg *def);
-/* Make `to` a copy of `from` with references of its own.  Its strings are borrowed.  DP_ERESOURCE:
- * no memory; `to` holds nothing. */
+/* Make `to` a copy of `from` with references of its own.  The strings of `to` are borrowed.
+ * DP_ERESOURCE: no memory; `to` holds nothing. */
 int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err);
 /* Overwrite all fields of `to` but id, reg and name with those of `from`, which must not be used or
  * freed afterwards.  What `to` had before is not released: the caller has copied the struct. */

@@ -370,8 +370,8 @@ static void print_value(dpi_text *t, const dp_value *v)
     }
 }
 
-/* Is the default an int[N] with N > 1 equal elements?  It prints as one element, "int[2] stride=1",
- * as in native_functions.yaml. */
+/* Is the default an int[N] with N > 1 equal elements?  If so, it prints as one element, "int[2]
+ * stride=1", as in native_functions.yaml. */
 static bool prints_as_one(const dpi_type *t, const dp_value *v)
 {
     if (v->tag != DP_TAG_INTS || t->elem->kind != DPI_TYPE_INT || v->len < 2 || v->len != t->n)

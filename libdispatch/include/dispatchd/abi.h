@@ -394,9 +394,9 @@ typedef struct dp_mode {
 
 /* A wrapper tensor: a tensor made of other tensors, integers and doubles, whose meaning only the
  * kernels of its kind know (for example values and a mask; values and indices; values, a scale and
- * a zero point).  It is data: it has no functions of a plugin, and may outlive the plugin that made
- * it.  Kernels for its keys read the parts (dp_wrapper_get); other kernels never get a wrapper
- * tensor. */
+ * a zero point).  A wrapper tensor is data: it has no functions of a plugin, and may outlive the
+ * plugin that made it.  Kernels for its keys read the parts (dp_wrapper_get); other kernels never
+ * get a wrapper tensor. */
 typedef struct dp_wrapper {
     uint32_t size;
     uint32_t version; /* of the layout of the parts; its meaning is up to the kind */
@@ -433,9 +433,9 @@ typedef struct dp_object_ops {
      * nothing. */
     int (*end)(void *data, dp_error *err);
     /* Take over an object at a reload: the host calls this function of the new code for an object
-     * whose data the code of `version` made.  It may change the data; but if the versions are
-     * equal, calls of the old code may still use the object.  0: the object belongs to the new code
-     * from now on.  A failure, or NULL: the object stays with the old code and ends with it. */
+     * whose data the code of `version` made.  The function may change the data; but if the versions
+     * are equal, calls of the old code may still use the object.  0: the object belongs to the new
+     * code now.  A failure, or NULL: the object stays with the old code and ends with it. */
     int (*adopt)(void *data, size_t bytes, uint32_t version, dp_error *err);
 } dp_object_ops;
 

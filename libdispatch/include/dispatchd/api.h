@@ -23,12 +23,12 @@
 /* Describe a failure and return `code`, a DP_E* code.  `format` is a printf format. */
 DP_FN(int, dp_vfail,
       (dp_ctx * ctx, int code, const char *format, va_list ap), (ctx, code, format, ap))
-/* Allocate scratch memory of the running kernel, 64-byte aligned.  It is released when the kernel
- * returns, and outside of kernels by dp_ctx_reset().  Before that, the host copies the contents
- * that the kernel's returns point to (lists, strings) to memory that is released with the caller's
- * scratch memory.  If the caller uses C types (typed.h), nothing is copied, and the kernel's memory
- * may stay until the caller's is released.  NULL: no memory, and the error is set.  `bytes` may be
- * 0. */
+/* Allocate scratch memory of the running kernel, 64-byte aligned.  The memory is released when the
+ * kernel returns, and outside of kernels by dp_ctx_reset().  Before that, the host copies the
+ * contents that the kernel's returns point to (lists, strings) to memory that is released with the
+ * caller's scratch memory.  If the caller uses C types (typed.h), nothing is copied, and the
+ * kernel's memory may stay until the caller's is released.  NULL: no memory, and the error is set.
+ * `bytes` may be 0. */
 DP_FN(void *, dp_alloc, (dp_ctx * ctx, size_t bytes), (ctx, bytes))
 /* Run `fn` over [begin, end) in pieces of at least `grain`, on the calling thread and on threads of
  * the host, as many as the session may use.  Returns 0 when all pieces have run.  DP_ECANCELLED or
@@ -291,9 +291,9 @@ DP_FN(int, dp_generator_u64, (dp_ctx * ctx, uint64_t *out, size_t n), (ctx, out,
  * at::uniform_real_distribution. */
 DP_FN(int, dp_generator_uniform,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
-/* Draw `n` numbers of mean 0 and standard deviation 1, as DP_FLOAT32 or DP_FLOAT64.  They are
- * computed in pairs: if `n` is odd, the second number of the last pair is the first one that the
- * next draw of this dtype gets, by any kernel.  Source: at::normal_distribution. */
+/* Draw `n` numbers of mean 0 and standard deviation 1, as DP_FLOAT32 or DP_FLOAT64.  The numbers
+ * are computed in pairs: if `n` is odd, the second number of the last pair is the first one that
+ * the next draw of this dtype gets, by any kernel.  Source: at::normal_distribution. */
 DP_FN(int, dp_generator_normal,
       (dp_ctx * ctx, dp_dtype dtype, void *out, size_t n), (ctx, dtype, out, n))
 /* Reserve `increment` draws of each thread of a device's kernel: *seed and *offset are where they
@@ -565,9 +565,9 @@ DP_FN(dp_convert_fn, dp_converter, (dp_dtype to, dp_dtype from), (to, from))
 /* -- the machine -- */
 
 /* Return the vector level for loops, DP_ISA_* of isa.h: the highest level of this machine, or the
- * value of DISPATCHD_CPU_CAPABILITY (default, avx2 or avx512).  It is the same for the life of the
- * process.  DP_ERUNTIME: the variable has another value, or the machine does not have the level.
- * Source: at::native::get_cpu_capability. */
+ * value of DISPATCHD_CPU_CAPABILITY (default, avx2 or avx512).  The level is the same for the life
+ * of the process.  DP_ERUNTIME: the variable has another value, or the machine does not have the
+ * level.  Source: at::native::get_cpu_capability. */
 DP_FN(int, dp_cpu_level, (dp_ctx * ctx), (ctx))
 
 /* -- views with other sizes -- */
@@ -626,10 +626,10 @@ DP_FN(int, dp_stream_priorities, (dp_ctx * ctx, dp_device device, int *least, in
  * not export blocks, or `t` is not in device memory.  Source:
  * torch.multiprocessing.reductions.reduce_tensor. */
 DP_FN(int, dp_tensor_export, (dp_ctx * ctx, const dp_tensor *t, dp_exported *out), (ctx, t, out))
-/* Make a tensor on a block that another process exported.  Its bytes are charged to the context's
- * account.  Writes of other processes are visible.  sizes, strides [ndim]; strides NULL:
- * contiguous; storage_offset in elements of `dtype`.  The geometry is checked against the exported
- * size of the block.  *out owned. */
+/* Make a tensor on a block that another process exported.  The bytes of the block are charged to
+ * the context's account.  Writes of other processes are visible.  sizes, strides [ndim]; strides
+ * NULL: contiguous; storage_offset in elements of `dtype`.  The geometry is checked against the
+ * exported size of the block.  *out owned. */
 DP_FN(int, dp_tensor_import,
       (dp_ctx * ctx, const dp_exported *from, dp_dtype dtype, dp_device device, int ndim,
        const int64_t *sizes,
@@ -683,10 +683,10 @@ DP_FN(uint64_t, dp_session_id, (const dp_ctx *ctx), (ctx))
 
 /* -- objects of plugins (dp_object_ops) --
  *
- * An object contains data of a plugin and tensors.  Kernels of the plugin that names its kind make
- * it.  It is reference-counted, and charged to the context's account.  Values and attached values
- * may contain objects, as they contain tensors, and clients have handles to them.  When the plugin
- * is unloaded, its objects end: from then on no code gets their data. */
+ * An object contains data of a plugin and tensors.  Objects of a kind are made by the plugin that
+ * names the kind.  An object is reference-counted, and charged to the context's account.  Values
+ * and attached values may contain objects, as they contain tensors, and clients have handles to
+ * them.  When the plugin is unloaded, its objects end: from then on no code gets their data. */
 
 /* Make an object with `bytes` of zeroed data.  tensors [n]: the object takes its own references,
  * for as long as it lives.  *out owned.  DP_EPLUGIN: `kind` is not of a DP_OBJECT_KIND of a loaded

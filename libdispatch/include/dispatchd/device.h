@@ -91,9 +91,9 @@ enum { /* dp_device_ops.flags */
  *
  * Failure: a function with a parameter `err` returns 0, or a DP_E* code after describing the
  * failure in *err with dp_error_set(), which returns the code.  `err` is never NULL, and the host
- * reads it only after a failure.  It is used in place of a context because the functions also run
- * outside of requests.  A function without `err` cannot fail.  A function that fails must have
- * changed nothing.
+ * reads it only after a failure.  The parameter `err` is used in place of a context because the
+ * functions also run outside of requests.  A function without `err` cannot fail.  A function that
+ * fails must have changed nothing.
  *
  * Asynchronous failure: if an operation fails while a stream executes it, the next call that waits
  * for the operation or queries it (synchronize, stream_synchronize, stream_query,

@@ -287,8 +287,8 @@ DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);
 DP_API int dp_tensor_read(const dp_tensor *t, void *dst, dp_error *err);
 DP_API int dp_tensor_write(dp_tensor *t, const void *src, dp_error *err);
 /* Make a contiguous tensor of version 0 from the elements at `src`, which have dtype `of` and no
- * gaps, and are converted to `dtype`.  *out owned.  Its memory is charged to account `a`, as in a
- * call of a context with this account (account.h); NULL: it is not charged. */
+ * gaps, and are converted to `dtype`.  *out owned.  The tensor's memory is charged to account `a`,
+ * as in a call of a context with this account (account.h); NULL: it is not charged. */
 DP_API int dp_tensor_from(dp_account *a, dp_dtype dtype, dp_device device, int ndim,
                           const int64_t *sizes, dp_dtype of, const void *src, dp_tensor **out,
                           dp_error *err);
@@ -437,8 +437,8 @@ typedef struct dp_unload_report {
     bool drained;            /* no call used the old code any more when the function returned */
 } dp_unload_report;
 
-/* Load a plugin.  Any thread; loads, unloads and reloads run one after another.  They block: they
- * read files and wait for calls.  After a failure the registry is as before.
+/* Load a plugin.  Any thread; loads, unloads and reloads run one after another.  These functions
+ * block: they read files and wait for calls.  After a failure the registry is as before.
  *
  * `path`: an absolute path, or a name to look up.  `o` may be NULL.  Strings of *report are
  * allocated in arena `a`.  DP_ENOTFOUND: no such file.  DP_EABI, DP_EPLUGIN: the file is not a

@@ -67,7 +67,7 @@ typedef struct dp_grad_node {
 } dp_grad_node;
 
 /* Tensor `input` among the arguments of node `from` (a tensor in a list counts, too) is return `nr`
- * of node `to`, or leaf `to`.  Its gradient goes there.  Nodes are indices in
+ * of node `to`, or leaf `to`.  The gradient of that tensor goes to node `to`.  Nodes are indices in
  * dp_grad_graph.nodes. */
 typedef struct dp_grad_edge {
     uint32_t from, input, to, nr;

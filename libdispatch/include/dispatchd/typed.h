@@ -285,9 +285,9 @@ __attribute__((unused)) static inline dp_str dp_unbox_str(const dp_value *v)
 #define DP_PASS_ONE(i)      a##i
 #define DP_PASS_LIST(i)     a##i, n##i
 
-/* The load is atomic because other threads may change the keys.  It also keeps the compiler from
- * loading both words as one vector, which would have to go through memory to get into the two
- * registers in which dp_enter() takes them. */
+/* The load is atomic because other threads may change the keys.  The atomic load also keeps the
+ * compiler from loading both words as one vector, which would have to go through memory to get into
+ * the two registers in which dp_enter() takes them. */
 static inline dp_keyset dp_keys_one(dp_keyset ks, const dp_tensor *t)
 {
     const dp_keyset *k = (const dp_keyset *)(const void *)t;
@@ -466,8 +466,8 @@ typedef struct dp_handle {
     dp_typed typed;
 } dp_handle;
 
-/* Return the number of the context's registry.  It is never 0 or 1, and no other registry of the
- * process ever has it.  Any thread. */
+/* Return the number of the context's registry.  The number is never 0 or 1, and no other registry
+ * of the process ever has it.  Any thread. */
 static inline uint64_t dp_ctx_registry(const dp_ctx *ctx)
 {
     return *(const uint64_t *)(const void *)ctx; /* a context begins with this number */
