@@ -7,14 +7,15 @@
 
 #include "daemon.h"
 
-/* Make a directory for this process alone in `base` (NULL: $TMPDIR or /tmp) and lock it.
- * Directories that dead daemons left in `base` are removed first.  `*dir` is owned by the caller.
- * DP_ERUNTIME: the directory cannot be made.  DP_ERESOURCE: out of memory. */
+/* Make a directory for this process alone in `base` (NULL: $TMPDIR or /tmp) and lock the file
+ * `lock` in it, whose descriptor is `*lock_fd`.  Directories that dead daemons left in `base` are
+ * removed first.  `*dir` is owned by the caller.  DP_ERUNTIME: the directory cannot be made or
+ * locked.  DP_ERESOURCE: out of memory. */
 int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err);
-/* Remove the directory, close `lock_fd` and free `dir`.  NULL is allowed. */
+/* Remove the directory, close `lock_fd` and free `dir`.  No effect if `dir` is NULL. */
 void cache_close(char *dir, int lock_fd);
-/* Remove the directory only.  For a process that exits while some of its threads still run: plugins
- * stay mapped, and nothing is freed. */
+/* Remove the directory only.  No effect if `dir` is NULL.  For a process that exits while some of
+ * its threads still run: plugins stay mapped, and nothing is freed. */
 void cache_remove(const char *dir);
 /* Do the work of `dispatchd --probe FILE`, the process that the trial load starts: load the file,
  * unload it, print the outcome and exit. */

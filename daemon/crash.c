@@ -197,10 +197,10 @@ static void put_trap(void *arg, const char *s)
 }
 
 /* If floating-point exceptions caused the SIGFPE, mask them in the interrupted code and return
- * true: the code can continue.  Otherwise a kernel that called feenableexcept() would end the
- * daemon at the next inexact result on its thread, often in other code.  Comparing the masks after
- * each kernel would cost as much as a short call does.  An integer division by zero raises SIGFPE
- * too; that is a fault, and false is returned. */
+ * true: the code can continue (x86-64 only).  Otherwise a kernel that called feenableexcept() would
+ * end the daemon at the next such exception on its thread, often in other code.  Comparing the
+ * masks after each kernel would cost as much as a short call does.  An integer division by zero
+ * raises SIGFPE too; that is a fault, and false is returned. */
 static bool mask_exceptions(const siginfo_t *info, void *context)
 {
 #if defined(__x86_64__)

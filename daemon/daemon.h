@@ -44,7 +44,7 @@
     X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus their handles */         \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
     X(SESSION_THREADS, session_threads, 1024)    /* num_threads of session.set */                  \
-    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* a session's life without a connection */       \
+    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* longest `linger_ms` of server.hello */         \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)        /* longest `drain_ms` of server.shutdown */       \
     X(PROGRAM_STEPS, program_steps, 10000)       /* steps as the client sends them */              \
     X(SESSION_PROGRAMS, session_programs, 1024)  /* made by program.create */                      \
@@ -52,7 +52,7 @@
     X(PROGRAM_CACHE, program_cache, 64)                      /* cached programs of program.run */  \
     X(PROGRAM_CACHE_BYTES, program_cache_bytes, 4 << 20)                                           \
     X(PROBE_MS, probe_ms, 10000)         /* time for the trial load of a plugin */                 \
-    X(WORKERS, workers, 256)             /* most, if all --workers threads run long calls */       \
+    X(WORKERS, workers, 256)             /* most worker threads; see executor.c */                 \
     X(STUCK_WORKERS, stuck_workers, 256) /* replaced workers (executor.c), beside `workers` */     \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 

@@ -42,7 +42,7 @@ typedef struct job {
      * for the worker that prints them. */
     dp_ctx *ctx;
     uint64_t spent;   /* nanoseconds that the last run took: parse, run, print */
-    bool used_device; /* the last run called a device */
+    bool used_device; /* the last run called functions of a plugin's device */
     /* time (nanos()) when the job became the first of its connection's queue; 0: not yet */
     uint64_t since;
     struct worker *worker; /* the worker that runs the job.  Lock: executor.lock */

@@ -11,7 +11,7 @@ enum {
 };
 
 /* Return half of the machine's memory in bytes: the default limit for a session's tensors with
- * handles, and also for what its calls make beside these. */
+ * handles, and the default limit for everything else that the session's calls allocate. */
 static int64_t half_of_memory(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -33,7 +33,7 @@ void limits_init(server *s)
         limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - RESERVED_DESCRIPTORS;
 }
 
-/* With fewer than MIN_CONNECTIONS connections a client would have to wait until another one
+/* With fewer than MIN_CONNECTIONS connections, a client would have to wait until another client
  * leaves. */
 int limits_check(const server *s, dp_error *err)
 {

@@ -1,5 +1,6 @@
 /* main.c -- start the daemon, serve, exit.  Exit status: 0 after a regular stop, or after printing
- * the output of an option such as --help; 1 after a failure; 2 for wrong options. */
+ * the output of an option such as --help; 1 after a failure; 2 for wrong options, or for a --log
+ * file that cannot be opened. */
 #define _GNU_SOURCE /* for pthread_setattr_default_np() */
 #include "cache.h"
 #include "crash.h"

@@ -2,8 +2,8 @@
  *
  * Objects, tensors and generators take their handles from one counter of the session.  An object is
  * charged to the account of the call that created it; each handle is charged as one more object.
- * Every function may be called on any thread.  `session.lock` is held only for the time of a
- * search, because dropping the last reference to an object runs code of its plugin. */
+ * Every function may be called on any thread.  `session.lock` is not held while a reference is
+ * dropped, because dropping the last reference to an object runs code of its plugin. */
 #include "session.h"
 
 uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err)

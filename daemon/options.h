@@ -14,8 +14,8 @@ typedef struct options {
     int log_level;
     bool no_plugins, help, version;
 } options;
-/* Parse the command line into `*o`.  DP_EVALUE: the message names the wrong option.  Even after a
- * failure options_fini() must be called. */
+/* Parse the command line into `*o`.  DP_EVALUE: the message names the wrong option.  DP_ERESOURCE:
+ * out of memory.  Even after a failure options_fini() must be called. */
 int options_parse(options *o, int argc, char **argv, dp_error *err);
 void options_fini(options *o);
 void options_help(void);

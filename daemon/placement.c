@@ -8,9 +8,9 @@
  * main thread, after PROMOTE_CALLS consecutive requests that took less than PROMOTE_NS each, called
  * neither a second kernel nor a device, and had an answer of at most LIMIT_INLINE_BYTES.  It is
  * demoted when a request on the main thread takes more than DEMOTE_NS, or when a worker must print
- * the answer because it is longer.  If demotions follow each other soon, the number of requests
- * that the next promotion needs grows each time.  All times are those of whole requests: parse, run
- * and print. */
+ * the answer because the answer is longer than LIMIT_INLINE_BYTES.  If demotions follow each other
+ * soon, the number of requests that the next promotion needs grows each time.  All times are those
+ * of whole requests: parse, run and print. */
 #include "server.h"
 
 enum {

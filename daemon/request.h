@@ -3,7 +3,7 @@
  *   bytes -> transport/frame.c   finds one message, and the attachments that follow it
  *         -> transport/          queues requests, and answers, in the order of the messages
  *         -> executor/           chooses the thread that runs the request; see placement.c
- *         -> methods/envelope.c  checks the message, finds the method, writes the answer around it
+ *         -> methods/envelope.c  checks the message, finds the method, writes the answer
  *         -> methods/            the method itself; json/write.c prints into request.out
  *         -> transport/send.c -> bytes
  *
@@ -76,8 +76,9 @@ typedef struct daemon_calls {
  * such as no_grad).  It is copied into request.ctx before a method runs. */
 typedef struct conn_state {
     dp_keyset include, exclude;
-    /* the backends, and the kinds of wrapper tensors (tensors made of other tensors), in `include`
-     * or `exclude`; pinned: their bits get no other meaning, even if their plugin is unloaded */
+    /* result of dp_keyset_pin(): the named backends, and the kinds of wrapper tensors (tensors made
+     * of other tensors), in `include` or `exclude`.  While they are pinned, no other plugin gets
+     * their bits, even if their plugin is unloaded */
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
@@ -236,8 +237,8 @@ uint64_t session_handle_of(struct session *s, const dp_tensor *t);
 /* -- session.c: the calls of a session that were answered at their deadline and still run -- */
 
 /* Change the phase of `rq` to PHASE_ANSWERED, because the main thread is about to answer it.  If
- * `rq` runs a kernel, list `rq` as stuck; `*calls` tells whether it does.  false: `rq` has ended,
- * so its worker answers it. */
+ * `rq` runs a kernel or program, set `*calls` to true and list `rq` as stuck; otherwise set
+ * `*calls` to false.  false: `rq` has ended, so its worker answers it. */
 bool session_stuck_add(struct session *s, request *rq, bool *calls);
 void session_stuck_remove(struct session *s, request *rq); /* no effect if `rq` is not listed */
 /* Is `shares(r, arg)` true for the request.run `r` of some stuck call?  `*ends` gets the value of
@@ -284,9 +285,9 @@ void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *
 /* -- probe.c -- */
 
 /* Let a child process load and unload the file `copy` first, in case loading kills the process.
- * This is the function for dp_load_options.probe.  0: the process survives the load, which may
- * fail.  DP_EPLUGIN: it does not, or the load takes too long.  DP_ERESOURCE: no child could be
- * started.  Any thread. */
+ * This is the function for dp_load_options.probe.  0: the child survived the load, even if the load
+ * failed with an error.  DP_EPLUGIN: the child died, or the load took too long.  DP_ERESOURCE: no
+ * child could be started.  Any thread. */
 int probe(const char *copy, dp_error *err);
 
 #endif

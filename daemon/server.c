@@ -5,8 +5,7 @@
  *
  * While it drains, the daemon accepts no connections, but still answers everything that clients
  * sent before; each connection is closed after its last answer was sent.  All functions run on the
- * main thread, except on_session_due() and the functions for which daemon_calls allows any
- * thread. */
+ * main thread, except those whose comments name another thread. */
 #define _GNU_SOURCE
 #include "cache.h"
 #include "methods/methods.h"
@@ -101,9 +100,9 @@ static int start_reap(server *s)
 }
 
 /* End the sessions whose time without a connection is over.  A worker runs this task, because a
- * session may have a million tensors.  Free memory is given back to the system after the last
- * session ended, and after TRIM_SESSIONS sessions: later sessions would not reuse all of it,
- * because it is scattered in the C library's heaps. */
+ * session may have a million tensors.  Free memory is given back to the system when the last
+ * session has ended, and whenever TRIM_SESSIONS more sessions have ended: later sessions would not
+ * reuse all of it, because it is scattered in the C library's heaps. */
 static void linger_work(task *t)
 {
     server *s = t->arg;
@@ -137,7 +136,7 @@ static void start_linger(server *s)
 {
     if (s->leaving)
         return;
-    /* the running task may have checked this session before the session had to end, so run it
+    /* the running task may have checked this session before the session had to end, so run the task
      * again */
     if (s->lingering) {
         atomic_store(&s->session_due, true);
@@ -287,7 +286,7 @@ static void on_memory_aside(void *arg)
 }
 
 /* Log, and add to the request's answer, that a plugin changed the process (such as the rounding
- * mode); the library has undone the change. */
+ * mode); the library has undone the change.  Any thread. */
 static void on_warning(const char *text, void *arg)
 {
     (void)arg;

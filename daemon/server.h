@@ -22,8 +22,8 @@ typedef struct server {
     /* timers: call dp_plugin_reap(); end sessions without a connection; end the drain; accept again
      * after a failure; check connections for descriptors that wait (announce.c) */
     uv_timer_t reap, linger, drain, accept, waiting;
-    /* file descriptors that were received before the line that announces them, of all
-     * connections */
+    /* number of file descriptors, over all connections, that were received before the line that
+     * announces them */
     unsigned waiting_descriptors;
     task reap_task, linger_task;
     bool reaping, lingering; /* reap_task or linger_task is queued or runs */
@@ -53,8 +53,8 @@ typedef struct server {
     char *cache;  /* owned: the directory for copies of plugins; NULL: none yet */
     int cache_fd; /* descriptor of the lock file in `cache`; -1: none */
     int64_t limits[LIMITS];
-    /* `loop` is initialised; `listener` is; `executor` is; the daemon drains, see server.c;
-     * server_fini() has begun */
+    /* Each is true when: `loop` is initialised; `listener` is initialised; `executor` is
+     * initialised; the daemon drains (see server.c); server_fini() has begun. */
     bool looping, listening, executing, draining, leaving;
     /* time (nanos()) when the next session without a connection ends; 0: none.  Used by
      * linger_task */

@@ -2,8 +2,8 @@
  *
  * A session's handles are ascending numbers and are never reused.  The table of tensors is
  * therefore an array sorted by handle: a new handle is appended, and a lookup is a binary search.
- * Released handles stay in the array as empty entries, until they are half of it and the array is
- * compacted.
+ * Released handles stay in the array as empty entries, until they are more than half of the array;
+ * then the array is compacted.
  *
  * `sessions` lists the sessions that can be joined, with one reference to each; connections and
  * running requests hold further references.  Dropping the last reference frees the session and its

@@ -119,7 +119,7 @@ void session_objects_drop(struct session *s); /* Release all handles of objects;
 void sessions_init(sessions *all, const int64_t *limits); /* `limits` has LIMITS members */
 void sessions_fini(sessions *all);
 /* Create a session with one connection; owned by the caller.  If there are LIMIT_SESSIONS sessions,
- * one without a connection is ended.  NULL: failed, see `*err`. */
+ * a session without a connection is ended.  NULL: failed, see `*err`. */
 struct session *session_new(sessions *all, dp_error *err);
 /* Add a connection to the session with this key; the reference is owned by the caller.  NULL: no
  * session has this key. */
