@@ -3,7 +3,8 @@
  *
  * A job is due at the time when it must be checked for one of these reasons.
  *
- * Every function is for the main thread, except executor_watch() and executor_stuck(). */
+ * Every function is for the main thread, except parse_task(), executor_watch() and
+ * executor_stuck(). */
 #include "executor/parts.h"
 #include "methods/methods.h"
 
@@ -120,8 +121,9 @@ static void handle_due(executor *ex, job *j, stuck_call *found)
 
 /* -- waiting jobs -- */
 
-/* Was the waiting, parsed job `j` cancelled, or has its deadline passed?  Then `*err` tells which,
- * and `j` need not run.  The caller holds the lock. */
+/* Was the waiting, parsed job `j` cancelled, or has its deadline passed?  If so, `*err` tells
+ * which, and `j` need not run.  A job whose kernel has run must still be answered by a worker.  The
+ * caller holds the lock. */
 static bool need_not_run(const job *j, uint64_t now, dp_error *err)
 {
     bool is_cancelled = job_in_cancels(j);
@@ -212,8 +214,8 @@ static void parse_task(task *t)
     job_parse(t->arg);
 }
 
-/* Parse jobs that have waited for PARSE_AFTER_NS: short ones here until PARSE_TURN_NS have passed,
- * the others on workers. */
+/* Parse jobs that have waited for PARSE_AFTER_NS: short jobs on the main thread until PARSE_TURN_NS
+ * have passed, the others on workers. */
 static void parse_waiting(executor *ex, job_list *jobs, uint64_t now)
 {
     job *j;

@@ -20,7 +20,8 @@ void job_answered(job *j)
 }
 
 /* Drop the result of `j`, because the main thread has answered its request.  The main thread reads
- * `j->rq` while it holds the lock; taking the lock once waits until it has finished. */
+ * `j->rq` while it holds the lock; taking the lock once waits until the main thread has
+ * finished. */
 static void drop_overdue(executor *ex, job *j)
 {
     pthread_mutex_lock(&ex->lock);
@@ -118,7 +119,7 @@ void job_parse(job *j)
  * `requested` (conn_state.num_threads; 0: the default).  While other connections send requests too,
  * at most one thread less than --threads (default: the number of cores) may be used, but always
  * one.  If the kernel used every core, short calls of other connections would wait for a core until
- * the system's next clock tick, 4 ms. */
+ * the system's next clock tick, up to 4 ms. */
 static int fair_threads(const struct connection *c, int requested, uint64_t now)
 {
     const server *s = c->server;

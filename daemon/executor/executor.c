@@ -39,8 +39,8 @@
 
 /* -- workers -- */
 
-/* Finish `j`, which ended after the main thread answered its request; the connection already runs
- * its next job. */
+/* Finish `j`, which ended after the main thread answered its request; the job's connection may
+ * already run its next job. */
 static void end_overdue(executor *ex, struct session *s, job *j)
 {
     s->turn_queue.running--;
@@ -101,7 +101,7 @@ static void *worker_main(void *arg)
         else if (!workers_wait(ex))
             break;
     }
-    /* this worker may have received a wake-up for work that it does not do: wake another one */
+    /* this worker may have received a wake-up for work that it does not do: wake another worker */
     pthread_cond_signal(&ex->wake);
     w->state = LEFT;
     ex->n_workers--;

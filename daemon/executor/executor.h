@@ -21,7 +21,7 @@ typedef struct worker {
     /* Lock of the members below: executor.lock. */
     int state;       /* IDLE, RUNNING or LEFT of parts.h */
     uint64_t number; /* dp_thread_number() of the worker's thread */
-    /* session of the worker's request, borrowed from the request; NULL: it runs none */
+    /* session of the request that the worker runs, borrowed from run_job(); NULL: it runs none */
     struct session *session;
     uint64_t stuck_since; /* time (nanos()) when the worker became stuck; 0: not stuck */
     /* the generator that the worker waits for, borrowed from its kernel; NULL: none */
@@ -35,7 +35,7 @@ typedef struct worker {
 } worker;
 
 typedef struct executor {
-    /* protects the members below, the queues of connections, and turn queues */
+    /* protects the members below that change, the queues of connections, and turn queues */
     pthread_mutex_t lock;
     pthread_cond_t wake;        /* signalled when there may be work */
     pthread_cond_t worker_left; /* signalled when a worker has exited */
@@ -57,9 +57,9 @@ typedef struct executor {
     task *tasks, *tasks_done;
     job_list done;      /* answered jobs, to be returned to the main thread */
     unsigned n_waiting; /* number of ready connections plus number of tasks */
-    unsigned n_workers,
-        n_idle;   /* number of workers that do not count as `replaced`; of them, idle */
-    unsigned cap; /* value of --workers */
+    /* number of workers, without those that are `replaced`; number of idle workers */
+    unsigned n_workers, n_idle;
+    unsigned cap;                 /* value of --workers */
     unsigned n_stuck, n_replaced; /* number of stuck workers; number of workers with `replaced` */
     bool stopping, draining; /* workers must exit; no request waits for a stuck call any more */
     unsigned n_printing;     /* number of workers that print a long answer */
@@ -70,8 +70,8 @@ typedef struct executor {
 } executor;
 int executor_init(executor *ex, uv_loop_t *loop, uv_async_t *async, placement *proofs, unsigned cap,
                   dp_error *err);
-/* Wait until every worker has exited, until `deadline` (nanos()) at most.  false: some workers
- * still run, and nothing that they use may be freed. */
+/* Make the workers exit, and wait until all have exited, but at most until `deadline` (nanos()).
+ * false: some workers still run, and nothing that they use may be freed. */
 bool executor_stop(executor *ex, uint64_t deadline);
 void executor_fini(executor *ex);
 /* The functions up to executor_drain() are for the main thread.  executor_submit() queues `j`
@@ -87,8 +87,8 @@ job_list executor_done(executor *ex, task **tasks); /* Return all finished jobs 
  * request stops at its next dp_checkpoint().  Also make the main thread check whether a waiting
  * request of `c` was cancelled.  false: no such request runs. */
 bool executor_cancel(executor *ex, struct connection *c, const cJSON *id);
-/* Return the jobs of `c`, whose connection is being closed, that have not begun, and cancel the one
- * that a worker runs. */
+/* Return the jobs of `c` that have not begun, and cancel the job that a worker runs for `c`,
+ * because `c` is being closed. */
 job_list executor_withdraw(executor *ex, struct connection *c);
 /* The daemon stops: from now on no request waits for a stuck call. */
 void executor_drain(executor *ex);

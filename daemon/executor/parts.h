@@ -34,14 +34,14 @@ void turns_end_wait(executor *ex, struct connection *c);
 /* Return the next job to run; NULL: none is ready.  Its connection runs no other job until
  * turns_put_back() or turns_park(), and the job has a reference to the session. */
 job *turns_take(executor *ex);
-/* Return `j`, which is answered, to the main thread.  It ran for session `s`. */
+/* Return `j`, which is answered, to the main thread.  `j` ran for session `s`. */
 void turns_put_back(executor *ex, struct session *s, job *j);
 /* Put `j`, which has an argument that a stuck call of `s` uses, back into its connection's queue,
  * and park the connection: `j` runs again after a stuck call of `s` has ended.  If one has ended
  * since `j` began to wait, or the daemon drains, the connection is ready at once. */
 void turns_park(executor *ex, struct session *s, job *j);
 /* Make the connections that are parked for `s` (NULL: for any session) ready again, because a stuck
- * call has ended. */
+ * call has ended or the daemon drains. */
 void turns_unpark_all(executor *ex, const struct session *s);
 
 /* -- workers.c; the caller holds executor.lock, except where a comment says otherwise -- */
@@ -90,8 +90,8 @@ enum {
     RUN_WAITS,    /* `j` must run again when a stuck call of its session has ended */
     RUN_ANSWERED, /* the main thread has answered the request in the meantime */
 };
-/* Run `j`.  `on_loop`: this is the main thread; if the result is not RUN_DONE, `j` must run again
- * on a worker. */
+/* Run `j`.  `on_loop`: this is the main thread; then every result but RUN_DONE means that `j` must
+ * run again on a worker. */
 int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop);
 /* Mark `j` as answered, and compute j->answer_bytes. */
 void job_answered(job *j);

@@ -1,7 +1,8 @@
 /* turns.c -- chooses the next job to run: sessions take turns, and so do the connections of a
  * session.
  *
- * The caller of every function here holds executor.lock, except for the functions on lists of jobs.
+ * The caller of every function in this file holds executor.lock, except for the functions on lists
+ * of jobs.
  *
  *   E1: a connection waits, and is in executor.waiting, exactly when it is not busy and its
  *       queue is not empty

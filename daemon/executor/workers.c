@@ -115,8 +115,8 @@ static void on_tick(uv_timer_t *h)
     bool stalled = tasks || (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
     for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
         workers_wake(ex, LIMIT_WORKERS + tasks);
-    /* No worker runs, perhaps because there is no memory to start one.  Run the task here: it may
-     * free memory. */
+    /* No worker runs, perhaps because there is no memory to start one.  Run the task on this
+     * thread, the main thread, because the task may free memory. */
     if (tasks && ex->n_workers == 0)
         workers_run_task(ex, ex->tasks);
     bool waits = ex->n_waiting > 0;

@@ -18,7 +18,7 @@ size_t utf8_sequence(const char *s, size_t n);
 /* -- read.c, and tree.c (json_free() and json_ref()) -- */
 
 /* Count the bytes from `s` on, at most `n`, that need neither an escape nor a check in a JSON
- * string: ASCII characters other than control characters, quotes and backslashes. */
+ * string: ASCII characters other than quotes, backslashes and the control characters below 0x20. */
 size_t plain_bytes(const char *s, size_t n);
 /* Parse strictly.  `*out` is owned by the caller, who frees the whole tree by json_free().
  * DP_EVALUE: `s` is not valid; the message tells where.  DP_ERESOURCE: out of memory. */

@@ -7,7 +7,7 @@
 
 /* -- utf8.c -- */
 
-/* Write code point `c` as UTF-8 to `to`.  Returns the address behind it. */
+/* Write code point `c` as UTF-8 to `to`.  Returns the address behind the last byte written. */
 char *utf8_put(char *to, unsigned c);
 
 /* -- tree.c -- */
@@ -33,7 +33,7 @@ int json_name_repeated(const cJSON *object, size_t n, dp_error *err);
 enum { DIGITS_MAX = 20, ELEMENT_TEXT_MAX = 96 };
 
 /* Write the decimal digits of `x` so that they end at `end`.  Returns the address of the first
- * one. */
+ * digit. */
 static inline char *digits_of(uint64_t x, char *end)
 {
     do {

@@ -107,7 +107,8 @@ static inline void put(jw *w, char c)
         w->s[w->len++] = c;
 }
 
-/* Begin an element of the innermost open object or array: write a comma if it has one already. */
+/* Begin an element of the innermost open object or array: write a comma if that container has an
+ * element already. */
 static inline void begin_element(jw *w)
 {
     uint64_t level = (uint64_t)1 << w->depth;

@@ -21,9 +21,9 @@
 
 /* The event by which libuv reports that the client has left, even when the daemon waits for nothing
  * else: libuv reports it only if at least one event was requested.  UV_PRIORITIZED (urgent data) is
- * requested because no client sends urgent data; one that does is disconnected too.  UV_DISCONNECT
- * is unsuitable: it is also reported, repeatedly, for a client that has closed its sending side and
- * still reads. */
+ * requested because no client sends urgent data; a client that does is disconnected too.
+ * UV_DISCONNECT is unsuitable: it is also reported, repeatedly, for a client that has closed its
+ * sending side and still reads. */
 enum { LEFT = UV_PRIORITIZED };
 
 static void settle(struct connection *c);

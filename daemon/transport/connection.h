@@ -1,6 +1,7 @@
 /* connection.h -- one client: its socket, its requests in order, its answers in order.
  *
- * The functions are for the main thread, which runs the event loop. */
+ * The functions are for the main thread, which runs the event loop, except the last three: any
+ * thread. */
 #ifndef DAEMON_TRANSPORT_CONNECTION_H
 #define DAEMON_TRANSPORT_CONNECTION_H
 
@@ -30,7 +31,7 @@ struct connection {
     void (*settle)(struct connection *c);
     frame frame;
     job *pending;      /* a job whose line was read and whose attachments are being read */
-    task parse;        /* task that parses a long line that announces attachments */
+    task parse;        /* task for a worker: parse the line of `pending` */
     bool parsing;      /* `parse` is queued or runs */
     uint64_t received; /* number of bytes received */
     /* file descriptors that were received and that no line has announced yet, oldest first */
@@ -85,7 +86,7 @@ void connection_accept(struct server *s, int fd); /* takes over `fd` */
 /* Queue the answer of `j`, which the executor has returned, and take over `j`.  `last`: no further
  * answer of this connection follows at once, so send now. */
 void connection_answered(job *j, bool last);
-/* Begin a loop iteration: send the answers that were deferred in the previous one. */
+/* Begin a loop iteration: send the answers that were deferred in earlier iterations. */
 void connections_turn(uv_prepare_t *h);
 /* Answer everything that clients have sent until now; close each connection after its last answer.
  * The event loop stops when no connection is left. */

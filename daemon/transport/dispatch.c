@@ -1,9 +1,10 @@
 /* dispatch.c -- runs a new job on the main thread if it is short and no earlier job waits, or
  * queues it for a worker.
  *
- * Answers are sent in the order of the lines: a job runs here only when the executor has no job of
- * the connection (`in_executor` is 0), and the executor returns the jobs of a connection in
- * order. */
+ * Answers are sent in the order of the lines: the main thread sends the answer of a job at once
+ * only if the executor has no job of the connection (`in_executor` is 0).  Otherwise the job goes
+ * to the executor, even if it is answered already (run_at_once()), and the executor returns the
+ * jobs of a connection in order. */
 #include "methods/methods.h"
 #include "server.h"
 #include "transport/parts.h"
@@ -14,7 +15,7 @@ static void submit(struct connection *c, job *j)
     executor_submit(&c->server->executor, j);
 }
 
-/* Run `j` on this thread.  false: it must run on a worker. */
+/* Run `j` on this thread.  false: `j` must run on a worker. */
 static bool run_now(struct connection *c, job *j)
 {
     j->rq.session = session_ref(c->session);

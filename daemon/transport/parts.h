@@ -74,7 +74,8 @@ void connection_announced(struct connection *c);
 bool connection_queue_descriptors(struct connection *c, const struct cmsghdr *h);
 /* Close the descriptors in c->fds, which no line has announced, as soon as every line that arrived
  * with them is parsed.  true: this happened for the second time, and an error answer was queued.
- * If more than LIMIT_WAITING_DESCRIPTORS wait, close connections until fewer do. */
+ * If more than LIMIT_WAITING_DESCRIPTORS wait in all connections, close connections until at most
+ * that many wait. */
 bool connection_settle_descriptors(struct connection *c);
 /* Set c->unread_since: to now if the daemon stops reading from `c`, and to 0 if it reads.  Start
  * the timer that checks this member, if necessary. */
