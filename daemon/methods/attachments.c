@@ -1,5 +1,5 @@
-/* attachments.c -- reads and writes the members "attachments" and "fds" of a message, which
- * announce the data that follows its line. */
+/* attachments.c -- reads the members "attachments" and "fds" of a message, which announce the data
+ * that follows its line, and writes "attachments" of an answer. */
 #include "methods.h"
 #include <math.h>
 

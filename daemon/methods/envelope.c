@@ -304,7 +304,8 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     if (rc == DP_EANSWERED)
         return rc;
     run *r = rq->run;
-    /* a notification: run_undo() must not release the handles that it made */
+    /* the request is a notification: run_undo() must not release the handles that its method
+     * made */
     if (rc == 0 && e->id == NULL)
         r->n_fresh = 0;
     if (r != NULL && (rc < 0 || e->id == NULL)) {
@@ -319,7 +320,8 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     return rc;
 }
 
-/* Run one request of the message.  Returns 0, DP_EWORKER, DP_EWAIT or DP_EANSWERED. */
+/* Run one request of the message.  DP_EWORKER, DP_EWAIT, DP_EANSWERED: see request_run(); after any
+ * other result, the request is answered. */
 static int run_one(request *rq, const cJSON *msg, bool in_batch)
 {
     envelope e;

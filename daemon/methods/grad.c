@@ -29,7 +29,8 @@ static int read_tensors(request *rq, const cJSON *list, const char *name, bool g
     return 0;
 }
 
-/* Write the gradients as member "grads" of the answer.  Their references are taken. */
+/* Write the gradients as member "grads" of the answer.  Takes over the references in `grads`, also
+ * on failure. */
 static int write_grads(request *rq, dp_tensor **grads, size_t n, jw *w, dp_error *err)
 {
     int rc = 0;

@@ -5,7 +5,7 @@
 #include "lower.h"
 #include <string.h>
 
-/* The cache key of a program, which leaves out its tensors, and the tensors. */
+/* The cache key of a program, and the program's tensors, which are not part of the key. */
 typedef struct content {
     request *rq;
     jw key;
@@ -29,9 +29,9 @@ static int add_value(content *c, const cJSON *j, const json_path *at)
     return rc;
 }
 
-/* Append `kind`, a letter for the kind of the value, and `bytes` bytes to the key.  The bytes of a
- * kind have a fixed number, or follow their length (add_text()); thus different programs have
- * different keys. */
+/* Append `kind`, a letter for the kind of the value, and the `bytes` bytes at `p` to the key.  The
+ * bytes of a kind have a fixed number, or follow their length (add_text()); thus different programs
+ * have different keys. */
 static void add_bytes(content *c, char kind, const void *p, size_t bytes)
 {
     jw_text(&c->key, &kind, 1);
@@ -158,7 +158,7 @@ static int add_program(content *c, const program_run_params *p)
     return add_content(c, p->outputs, &at);
 }
 
-/* Return the type of a named input, taken from the value that the request gives. */
+/* Return the type of the program's input that gets the value `v`; NULL: any type. */
 static const char *type_of(const dp_value *v)
 {
     static const char *const types[DP_TAG_END] = {

@@ -1,10 +1,11 @@
 /* lower.c -- lowers a program, that is, converts its JSON to the steps of dp_builder, which the
  * library runs.
  *
- * One step of the client may become several steps: a list that contains references becomes a LIST
- * step before the call, and {"ref","index"} becomes an ITEM step.  All of these have the index of
- * the client's step.  If the steps were sent in program.run, the tensors among the arguments become
- * inputs without a name: the program then does not depend on them and can be cached. */
+ * One step of the client may become several steps: a list that contains references or tensors
+ * becomes a LIST step before the call, and {"ref","index"} becomes an ITEM step.  All of these have
+ * the index of the client's step.  If the steps were sent in program.run, the tensors among the
+ * arguments become inputs without a name: the program then does not depend on them and can be
+ * cached. */
 #include "lower.h"
 
 /* Copy the context's error to `l->err`, with path `at` in front. */

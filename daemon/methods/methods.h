@@ -311,10 +311,10 @@ int tensor_from_json(request *rq, const cJSON *j, const json_path *at, dp_tensor
 /* The JSON was already checked against proto/types/value.json.  Lists and strings live until
  * `rq->ctx` is reset, tensors until the method ends. */
 
-/* Read numbers, strings, arrays (DP_TAG_LIST), {"tensor":n} and tensor literals.  The values are
- * not yet converted to the types of a schema. */
+/* Read a value of any kind in proto/types/value.json but "ref"; an array becomes a DP_TAG_LIST.
+ * The values are not yet converted to the types of a schema. */
 int value_from_json(request *rq, const cJSON *j, const json_path *at, dp_value *out, dp_error *err);
-/* Read the items of an array, or the members of an object. */
+/* Read the items of `array`; NULL: there are none. */
 int values_from_json(request *rq, const cJSON *array, const json_path *at, dp_value **out,
                      size_t *n, dp_error *err);
 

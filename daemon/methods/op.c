@@ -1,7 +1,7 @@
 /* op.c -- op.call: reads JSON arguments, binds and calls the operator, writes its outputs.
  *
  * If the client asks for handles, every output gets a new one, with one exception: if the schema
- * marks an output as a written argument, its answer has the handle of that argument. */
+ * marks an output as a written argument, the answer has the handle of that argument. */
 #include "methods.h"
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +159,7 @@ static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 /* -- answering -- */
 
 /* If the schema says that return `i` is an argument which the call wrote, return the handle of this
- * argument.  0: it does not, or the argument has no handle. */
+ * argument.  0: the schema does not say so, or the argument has no handle. */
 static uint64_t written_handle(const request *rq, const dp_bound *b, uint32_t i)
 {
     const dp_value *argument;
@@ -232,9 +232,8 @@ static void trace_to_json(const request *rq, jw *w)
         member_bool(w, "trace_cut", true);
 }
 
-/* Write the times of the request's stages.  A line is parsed when it is read, before it waits in
- * the queue; or the worker that runs the request parses the line, after it waited
- * (`parsed_late`). */
+/* Write the times of the request's stages.  The line was parsed either before the request waited in
+ * the queue, or after the wait by the worker that runs the request (`parsed_late`). */
 static void timing_to_json(const request *rq, jw *w)
 {
     dp_call_stats info = dp_ctx_stats(rq->ctx);
@@ -263,8 +262,8 @@ static void timing_to_json(const request *rq, jw *w)
 
 /* -- op.call: begin, bind, run, answer -- */
 
-/* Check that the call may begin on this thread now.  DP_EDEADLINE: its deadline has passed.
- * DP_EWORKER: it may have to wait for a generator, so it must run on a worker. */
+/* Check that the call may begin on this thread now.  DP_EDEADLINE: the deadline has passed.
+ * DP_EWORKER: the call may have to wait for a generator, so a worker must run it. */
 static int begin_call(request *rq, dp_error *err)
 {
     if (rq->deadline != 0 && run_check_deadline(rq, nanos(), err) < 0)

@@ -160,7 +160,7 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
             note_written(rq->run, &r->inputs[i]);
     if (!deadline_call(rq))
         return DP_EANSWERED;
-    /* Else the memory that steps replace would be freed only when the program ends. */
+    /* Without this call, memory that steps replace would be freed only when the program ends. */
     dp_shapes_unpin();
     dp_ctx_set_step(rq->ctx, &r->step);
     int code = dp_program_run(rq->ctx, p, r);

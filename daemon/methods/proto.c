@@ -1,5 +1,5 @@
-/* proto.c -- checks params against the tables made from proto/, stores them in their structs, and
- * reads members.
+/* proto.c -- checks params against the tables made from proto/, stores them in the method's params
+ * struct, and reads members.
  *
  * An error names the path in the params, the values expected and the value given: "args[1].dtype:
  * expected one of 'uint8', ... but got 'flaot32'". */

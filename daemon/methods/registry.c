@@ -279,8 +279,8 @@ static const char *kind_of(dp_key k)
     return dp_key_backend(k) >= 0 ? "per-backend" : "functionality";
 }
 
-/* Does a plugin own backend `b`?  It may own a built-in backend, too: while it provides the
- * device. */
+/* Does a plugin own backend `b`?  While a plugin provides the device of a built-in backend, the
+ * plugin owns that backend. */
 static bool is_owned(const dp_backend_info *b)
 {
     return b->named || b->owner[0] != '\0';

@@ -242,8 +242,8 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
     return 0;
 }
 
-/* If `t` is a wrapper tensor, write its parts, and the descriptors of the tensors inside it.  If
- * those are wrapper tensors too, their parts are left out. */
+/* If `t` is a wrapper tensor, write its parts, and the descriptors of the tensors inside it.  The
+ * parts of inner wrapper tensors are left out. */
 static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
 {
     dp_wrapper parts = {.size = sizeof(parts)};

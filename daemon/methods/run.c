@@ -146,8 +146,8 @@ static bool run_uses_object(const run *r, const void *o)
     return false;
 }
 
-/* Check that no stuck call of the session uses `what`.  DP_EWAIT: one does, and `rq` must wait.
- * DP_EBUSY: one does, and `rq` must not wait. */
+/* Check that no stuck call of the session uses `what`.  DP_EWAIT: a stuck call does, and `rq` must
+ * wait.  DP_EBUSY: a stuck call does, and `rq` must not wait. */
 static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what), const void *what,
                        const json_path *at, dp_error *err)
 {

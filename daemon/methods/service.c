@@ -127,8 +127,8 @@ static void write_running(jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Write member "stuck": the method that each stuck worker (executor.c) runs, and the kernel in
- * which it is, which is looked up among the `n` running `calls`. */
+/* Write member "stuck": the method that each stuck worker (executor.c) runs, and the innermost
+ * kernel that the worker runs, looked up among the `n` running `calls`. */
 static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
 {
     stuck_call stuck[WORKERS_MOST];
