@@ -10,9 +10,9 @@
  *     }
  *     c = dc_close(c);
  *
- * The client needs cJSON.  Only one thread at a time may use a client.  Functions return 0; or -1,
- * and `err->message` says what failed: the connection, or memory ran out.  A call that the daemon
- * answers with an error returns 0 and sets `error` of the answer. */
+ * The client needs cJSON.  Only one thread at a time may use a client.  Functions that take a
+ * `dc_error *` return 0; or -1, and `err->message` says what failed: the connection, or memory ran
+ * out.  A call that the daemon answers with an error returns 0 and sets `error` of the answer. */
 #ifndef DISPATCH_CLIENT_H
 #define DISPATCH_CLIENT_H
 
@@ -48,8 +48,8 @@ int dc_connect(const char *path, dc_client **out, dc_error *err);
 dc_client *dc_close(dc_client *c); /* `c` may be NULL; returns NULL */
 
 /* Send one request and read its answer.  Takes ownership of `params` (NULL: none), also on failure.
- * The bytes of `attachments[n]`, borrowed, follow the request's line; params refer to them by
- * index.  cJSON does not print doubles exactly: put numbers that must arrive unchanged into
+ * The bytes of `attachments[n]`, borrowed, follow the request's line; params refer to an attachment
+ * by its index.  cJSON does not print doubles exactly: put numbers that must arrive unchanged into
  * `params` as text (cJSON_CreateRaw) without line feeds.  After a result of 0, the caller releases
  * `*out` with dc_answer_fini(). */
 int dc_call(dc_client *c, const char *method, cJSON *params, const dc_bytes *attachments, size_t n,

@@ -107,7 +107,7 @@ static cJSON *literals(const cJSON *list)
 }
 
 /* Make a value from a word that is not JSON: nan, inf and -inf, or a string without its quotes.
- * NULL: it is neither, and a usage message was printed. */
+ * NULL: the word is none of these, and a usage message was printed. */
 static cJSON *bare_word(cli *c, const char *word)
 {
     static const char *const numbers[] = {"nan", "inf", "-inf"};
@@ -125,9 +125,10 @@ static cJSON *bare_word(cli *c, const char *word)
 }
 
 /* Make the value for a word.  JSON is sent as written, so that no digit changes.  `takes`: what the
- * overloads accept there, see overloads_take().  An array becomes a tensor literal where an
- * overload takes a Tensor; a flat array only where none takes a list.  If only lists of tensors are
- * taken, each array in a nested array becomes a literal.  NULL: a usage message was printed. */
+ * overloads accept at the word's position, see overloads_take().  An array becomes a tensor literal
+ * where an overload takes a Tensor; a flat array only where no overload takes a list.  If only
+ * lists of tensors are taken, each array in a nested array becomes a literal.  NULL: a usage
+ * message was printed. */
 static cJSON *value_of(cli *c, const char *word, unsigned takes)
 {
     char *elements = spell_integers(word, true), *plain = spell_integers(word, false);

@@ -47,14 +47,15 @@ bool take_flag(cli *c, const char *name);
  * absent. */
 const char *take_option(cli *c, const char *name);
 /* Check that `min` to `max` words are left (max -1: no limit) after all known options were removed,
- * and that none of them is an option.  The word "--" is removed; words after it are no options.
- * false: a usage message was printed. */
+ * and that no word is an option.  The word "--" is removed; words after it are no options.  false:
+ * a usage message was printed. */
 bool words_fit(cli *c, int min, int max);
 /* Remove `n` words, the first of which has index `at`. */
 void remove_words(cli *c, int at, int n);
-/* Copy JSON text, with integers of 2^53 and more, in magnitude, as text: "N" if they are elements
- * of a tensor, else {"int":"N"}.  `elements`: all are elements; otherwise only those inside objects
- * are, which are tensor literals.  Returns owned text. */
+/* Return an owned copy of JSON text in which each integer N with a magnitude of 2^53 or more is
+ * written as text: "N" for an element of a tensor, else {"int":"N"}.  `elements`: every number is
+ * an element; otherwise only the numbers inside objects are, because an object is a tensor
+ * literal. */
 char *spell_integers(const char *json, bool elements);
 /* Print a message, and how the verb (if it is known) is used; return CLI_USAGE. */
 int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -49,7 +49,7 @@ static const column cell_columns[] = {
 };
 
 /* Test whether a cell, which tells what serves an operator at one key (its provenance), is missing
- * or a fallthrough.  Most of the 200 cells of most operators are, so these are not printed. */
+ * or a fallthrough.  Most cells of most operators are, so these cells are not printed. */
 static bool runs_no_kernel(const char *provenance)
 {
     return strcmp(provenance, "missing") == 0 || strcmp(provenance, "fallthrough") == 0;

@@ -81,8 +81,8 @@ bool words_fit(cli *c, int min, int max)
     return false;
 }
 
-/* Return the length of the JSON number at `s`.  `*large`: it is an integer of 2^53 or more, which a
- * JSON number does not hold exactly. */
+/* Return the length of the JSON number at `s`.  `*large`: the number is an integer with a magnitude
+ * of 2^53 or more, which a JSON number does not hold exactly. */
 static size_t number_at(const char *s, bool *large)
 {
     const intmax_t most = INTMAX_C(1) << 53;

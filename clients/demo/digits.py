@@ -8,7 +8,7 @@ import struct
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "data")
 DTYPES = {"F32": "float32", "F64": "float64", "U8": "uint8", "I64": "int64"}
-CODES = {"float32": "f", "float64": "d", "int64": "q"}  # of the module struct
+CODES = {"float32": "f", "float64": "d", "int64": "q"}  # format characters of the module struct
 
 PARAMETERS = [layer + "." + kind for layer in ("conv1", "bn1", "conv2", "fc1", "fc2")
               for kind in ("weight", "bias")]
@@ -34,7 +34,7 @@ def numbers(literal):
 
 
 def difference(a, b):
-    """Return the largest difference between two sequences of numbers; not finite is infinity."""
+    """Return the largest difference between two sequences of numbers; a NaN counts as infinity."""
     return max(abs(x - y) if abs(x - y) >= 0 else float("inf") for x, y in zip(a, b, strict=True))
 
 
@@ -56,7 +56,7 @@ def linear(as_, x, layer):
 
 def network(training):
     """Return the steps from the images "x" to "log_probs".  `training`: batch_norm normalises with
-    the mean and variance of x, and updates the running ones."""
+    the mean and variance of x, and updates the running mean and variance."""
     return [
         convolution("c1", "x", "conv1"),
         step("n1", "batch_norm", ref("c1"), ref("bn1.weight"), ref("bn1.bias"),
@@ -108,15 +108,15 @@ def run_each(d, steps, values):
 
 
 def handle(tensor):
-    """Return a tensor that the daemon answered in the form of an argument."""
+    """Return the argument {"tensor": handle} that names a tensor of an answer."""
     return {"tensor": tensor["tensor"]}
 
 
 class Training:
     """The training recorded in digits_training.safetensors, done again on connection `d`.
 
-    as_program: a step is one program.run, not one op.call for each layer, one for the gradients and three for
-    the update."""
+    as_program: each step of training is one program.run; otherwise it is an op.call for each layer, a
+    grad.backward, and three op.calls for the update."""
 
     def __init__(self, d, as_program):
         literals = read_safetensors("digits.safetensors")
@@ -166,7 +166,7 @@ class Training:
         d.release(*grads)
 
     def step(self, k):
-        """Train with batch k; return its loss before that."""
+        """Train with batch k; return the loss of the batch before the weights changed."""
         if self.program:
             loss, = self.d.call("program.run", program=self.program, inputs={**self.inputs, "k": k},
                                 **{"return": "data"})["outputs"]

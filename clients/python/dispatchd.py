@@ -113,7 +113,7 @@ class Client:
 
     def call(self, method, /, **params):
         """Call a method and return its result; raises Error if the daemon answers an error.
-        RuntimeError: requests of send() are not received yet."""
+        RuntimeError: answers to send() were not received yet."""
         if self._sent:
             raise RuntimeError("receive() the answers to what was sent before a call()")
         return _result(self._answer(self._send(method, params)))
@@ -241,7 +241,7 @@ class Client:
     def _line_end(self):
         """Receive up to the end of the first line; return the offset after its LF in _in[1].
 
-        All received bytes are joined into _in[1] then."""
+        Joins all received bytes into _in[1]."""
         if len(self._in) == 1:
             self._fill(0)
         data, at = self._joined(), self._in[0]
