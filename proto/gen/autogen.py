@@ -42,8 +42,8 @@ def without_options(parts):
 
 
 def out_of_in_place(op):
-    """Return (arguments, out= arguments, returns) of the out= overload of an in-place operator.  It
-    only reads `self` and writes the result to `out`."""
+    """Return (arguments, out= arguments, returns) of the out= overload of an in-place operator.  That
+    overload only reads `self` and writes the result to `out`."""
     letter = alias(op.parts[0])
     parts = [plain(op.parts[0])] + op.parts[1:]
     return parts, [f"{annotated(op.parts[0], letter)} out"], op.returns

@@ -182,8 +182,8 @@ def reshapes(group):
 
 
 def is_composite(op):
-    """Does the operator's kernel call other operators, which autograd records instead?  A kernel for the
-    CPU alone is not recorded in this way."""
+    """Does the operator's kernel call other operators, which autograd records instead?  Not if the operator
+    also has a kernel for the CPU, which need not call others."""
     return "CompositeImplicitAutograd" in op.keys and "CPU" not in op.keys
 
 

@@ -8,7 +8,7 @@ def literal(text):
 
 
 def line(where):
-    """A #line directive: compiler messages and the registry then name the line of the yaml file."""
+    """Return a #line directive, so that compiler messages and the registry name the line of the yaml file."""
     return f'#line {where[1]} "{where[0]}"'
 
 

@@ -176,7 +176,7 @@ class Lowering:
     # -- steps --
 
     def is_tested(self, value):
-        """Has the formula tested whether the value, or the tensor whose attribute it is, is none?"""
+        """Has the formula tested whether the value is none, or whether the tensor is none whose attribute it is?"""
         return value.key in self.tested or value.input is not None and ("input", value.input.name.split(".")[0]) in self.tested
 
     def plain(self, value):
@@ -417,8 +417,8 @@ class Lowering:
         return value
 
     def formula(self, tree, where, targets, zero):
-        """Lower one formula.  Return the gradient of the argument in `targets`; of several arguments, a Value
-        with `items`."""
+        """Lower one formula.  Return the gradient of the argument in `targets`; if there are several arguments,
+        return a Value whose `items` are their gradients."""
         self.where, self.joint, self.zero = where, targets if len(targets) > 1 else [], zero
         self.tested = {("input", targets[0])} if len(targets) == 1 else set()  # none has no gradient
         return (self.several if self.joint else self.lower)(tree, {})

@@ -68,7 +68,7 @@ class Parser:
         return self.tokens[self.at - 1][1]
 
     def formula(self):
-        """Return the tree of a formula.  Each local value is computed where it is needed (sunk())."""
+        """Return the tree of a formula.  Each local value is computed as late as possible (sunk())."""
         local = []
         while self.is_ident() and self.peek(1) == "=":
             name = self.ident()

@@ -44,7 +44,7 @@ class Value:
 
     @property
     def key(self):
-        """A key that is equal for two Values only if they are surely the same."""
+        """A key that is equal for two Values only if both surely have the same value."""
         if self.is_constant:
             return "constant", type(self.constant), str(self.constant)
         return ("input", self.input.name) if self.input else ("step", id(self.step), self.index)

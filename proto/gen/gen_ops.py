@@ -2,7 +2,7 @@
 
     aten.c                  plugin aten: definitions of the operators
     levels/pw_FAMILY.c      plugin cpu: loops of a family of pointwise.yaml, compiled for each vector level;
-                            pw_FAMILY.c: compiled once
+                            or pw_FAMILY.c, compiled once
     pointwise_entries.c     plugin cpu: an unboxed kernel for each overload of pointwise.yaml, which calls the loops
     levels/rd_FAMILY.c      plugin cpu: loops of a family of reduce.yaml
     reduce_entries.c        plugin cpu: kernels that call those loops
