@@ -14,8 +14,8 @@
 int cache_open(const char *base, char **dir, int *lock_fd, dp_error *err);
 /* Remove the directory, close `lock_fd` and free `dir`.  No effect if `dir` is NULL. */
 void cache_close(char *dir, int lock_fd);
-/* Remove the directory only.  No effect if `dir` is NULL.  For a process that exits while some of
- * its threads still run: plugins stay mapped, and nothing is freed. */
+/* Remove the directory only; no effect if `dir` is NULL.  This is enough for a process that exits
+ * while some of its threads still run: plugins stay mapped, and nothing is freed. */
 void cache_remove(const char *dir);
 /* Do the work of `dispatchd --probe FILE`, the process that the trial load starts: load the file,
  * unload it, print the outcome and exit. */

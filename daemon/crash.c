@@ -1,13 +1,13 @@
 /* crash.c -- the crash report: it logs which calls ran when the process was ended by a fatal
- * signal, by std::terminate (which aborts) or by exit() in a kernel.  The process survives only
- * a SIGFPE that comes from floating-point exceptions that a plugin unmasked.
+ * signal, by std::terminate (which aborts) or by exit() in a kernel.  The process survives only a
+ * SIGFPE that comes from floating-point exceptions that a plugin unmasked.
  *
  * The report lists the calls that every thread was running, then the stack of the thread that died.
  * Afterwards the process ends as it would have ended without the report.  The signal handlers call
  * only async-signal-safe functions: write(), but neither stdio nor malloc, and they run on a stack
  * of their own.  Another thread may change the list of its calls while the report reads this list.
- * A fault during that read costs only this thread's lines; any other fault in the report ends the
- * process. */
+ * A fault during this read costs only the lines of that other thread; any other fault in the report
+ * ends the process. */
 #define _GNU_SOURCE /* for ucontext_t */
 #include "crash.h"
 #include "daemon.h"

@@ -21,7 +21,7 @@
     X(JSON_NODES, json_nodes, 1 << 20)          /* values in one line */                           \
     X(JSON_NUMBER_BYTES, json_number_bytes, 63) /* longest number */                               \
     X(OUTSTANDING, outstanding, 1000) /* per connection: requests read and not yet answered */     \
-    X(OUTSTANDING_BYTES, outstanding_bytes, 1 << 20) /* bytes of these requests */                 \
+    X(OUTSTANDING_BYTES, outstanding_bytes, 1 << 20) /* bytes of the outstanding requests */       \
     X(CANCEL_BYTES, cancel_bytes, 512)       /* a longer call.cancel is queued like a request */   \
     X(INLINE_BYTES, inline_bytes, 4 << 10)   /* longer data is left to worker threads */           \
     X(UNSENT_BYTES, unsent_bytes, 4 << 20)   /* with this much unsent, nothing more is read */     \

@@ -1,8 +1,8 @@
 /* job.h -- a request and its state in the daemon (job), and other work for a worker thread (task).
  *
- * The main thread, which runs the event loop, creates and frees each job.  Between these, one
- * thread at a time runs it.  While a worker does, the main thread may read the members that do not
- * change meanwhile, and may use atomic members and those that executor.lock protects. */
+ * The main thread, which runs the event loop, creates and frees each job.  In between, one thread
+ * at a time runs the job.  While a worker runs the job, the main thread may read the members that
+ * do not change meanwhile, and may use atomic members and members that executor.lock protects. */
 #ifndef DAEMON_JOB_H
 #define DAEMON_JOB_H
 

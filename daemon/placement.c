@@ -6,11 +6,11 @@
  * The time of each kernel is learned, for each class of input and output sizes and each way to
  * return tensors (as handle, data, ...).  A kernel is promoted, which means that it may run on the
  * main thread, after PROMOTE_CALLS consecutive requests that took less than PROMOTE_NS each, called
- * neither a second kernel nor a device, and had an answer of at most LIMIT_INLINE_BYTES.  It is
- * demoted when a request on the main thread takes more than DEMOTE_NS, or when a worker must print
- * the answer because the answer is longer than LIMIT_INLINE_BYTES.  If demotions follow each other
- * soon, the number of requests that the next promotion needs grows each time.  All times are those
- * of whole requests: parse, run and print. */
+ * neither a second kernel nor a device, and had an answer of at most LIMIT_INLINE_BYTES.  A kernel
+ * is demoted when a request on the main thread takes more than DEMOTE_NS, or when a worker must
+ * print the answer because the answer is longer than LIMIT_INLINE_BYTES.  If demotions follow each
+ * other soon, the number of requests that the next promotion needs grows each time.  All times are
+ * those of whole requests: parse, run and print. */
 #include "server.h"
 
 enum {

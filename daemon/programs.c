@@ -1,5 +1,5 @@
-/* programs.c -- a session's programs: those of program.create, found by handle, and a cache of
- * those whose steps were sent in program.run, found by content.
+/* programs.c -- a session's programs: programs made by program.create, found by handle, and a cache
+ * of programs whose steps were sent in program.run, found by content.
  *
  * All programs are released when the session ends.  A call that runs a program holds a reference to
  * it, so releasing a program or evicting it from the cache never waits for the call. */

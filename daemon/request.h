@@ -48,8 +48,9 @@ typedef struct daemon_calls {
     void (*info)(struct connection *c, server_info *out);
     /* Sum up the usage of all sessions. */
     void (*held)(struct connection *c, dp_usage out[DP_HOLDERS]);
-    /* Report that a plugin was loaded or unloaded, or that this failed.  The code of an old
-     * generation (load) of a plugin may have to be unmapped later, when no call runs in it. */
+    /* Report that a plugin was loaded or unloaded, or that a load or an unload failed.  The code of
+     * an old generation (load) of a plugin may have to be unmapped later, when no call runs in
+     * it. */
     void (*plugins_changed)(struct connection *c);
     /* Stop accepting connections, spend at most `drain_ms` on answering requests, then exit. */
     void (*shutdown)(struct connection *c, int64_t drain_ms);
@@ -97,8 +98,9 @@ static inline void answer_part_free(answer_part *p)
     dp_account_close(p->paid_by);
 }
 
-/* One message and its answer.  transport/life.c creates it; deadlines.c creates a second one to
- * answer a request at its deadline.  One thread at a time runs it; see job.h. */
+/* One message and its answer.  transport/life.c creates a request; deadlines.c creates a second
+ * request to answer the first one at its deadline.  One thread at a time runs a request; see
+ * job.h. */
 typedef struct request {
     const daemon_calls *daemon;
     struct connection *conn; /* counted reference */
@@ -242,7 +244,8 @@ uint64_t session_handle_of(struct session *s, const dp_tensor *t);
 bool session_stuck_add(struct session *s, request *rq, bool *calls);
 void session_stuck_remove(struct session *s, request *rq); /* no effect if `rq` is not listed */
 /* Is `shares(r, arg)` true for the request.run `r` of some stuck call?  `*ends` gets the value of
- * session_stuck_ends() at the same moment; it is unchanged if the session has no stuck call. */
+ * session_stuck_ends() at the same moment; `*ends` is unchanged if the session has no stuck
+ * call. */
 bool session_stuck_find(struct session *s, bool (*shares)(const struct run *r, const void *arg),
                         const void *arg, uint64_t *ends);
 uint64_t session_stuck_ends(struct session *s); /* number of stuck calls that have ended */

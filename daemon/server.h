@@ -39,7 +39,7 @@ typedef struct server {
     uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
     size_t turn_bytes; /* bytes of answers sent in this loop iteration */
     /* Connections that have more to send than this loop iteration allows (TURN_BYTES); they send in
-     * this order in the next ones. */
+     * this order in the next iterations. */
     struct connection *deferred, *deferred_tail;
     uint64_t last_connection;
     atomic_uint n_connections;

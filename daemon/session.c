@@ -56,8 +56,8 @@ static int random_key(char key[33], dp_error *err)
     return 0;
 }
 
-/* Move the session at `*p` to the list of ended ones, which sessions_reap() releases.  The caller
- * holds `all->lock`. */
+/* Move the session at `*p` to the list of ended sessions, which sessions_reap() releases.  The
+ * caller holds `all->lock`. */
 static void end_session(sessions *all, struct session **p)
 {
     struct session *s = *p;

@@ -104,8 +104,8 @@ char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)))
 void print_table(const cJSON *rows, const column *columns, size_t n);
 /* Test whether a row of the table fits on one line of the terminal. */
 bool table_fits(const cJSON *rows, const column *columns, size_t n);
-/* Print `header`, then from column `indent` on an array of strings, wrapped to the terminal's
- * width. */
+/* Print `header`, then, from column `indent` on, the array of strings `words`, wrapped to the
+ * terminal's width. */
 void print_wrapped(const char *header, int indent, const cJSON *words);
 /* Print a line "name  value" for each member of an object, except members whose value is an array
  * or object that begins with an object. */

@@ -354,7 +354,7 @@ static void print_matrix(const cJSON *data, const cJSON *shape)
 
 static void print_tensor(const cJSON *t);
 
-/* Print the kind of a wrapper tensor on its line, and each part on a line of its own. */
+/* Print the kind of a wrapper tensor on the tensor's line, and each part on a line of its own. */
 static void print_wrapper(const cJSON *t)
 {
     static const char *const numbers[] = {"ints", "doubles"};

@@ -48,8 +48,9 @@ static const column cell_columns[] = {
     {"kernel", cell_kernel, "kernel", false},
 };
 
-/* Test whether a cell, which tells what serves an operator at one key (its provenance), is missing
- * or a fallthrough.  Most cells of most operators are, so these cells are not printed. */
+/* Test whether `provenance`, which tells what serves an operator at one key, is "missing" or
+ * "fallthrough".  Most operators have one of these at most keys, so such table cells are not
+ * printed. */
 static bool runs_no_kernel(const char *provenance)
 {
     return strcmp(provenance, "missing") == 0 || strcmp(provenance, "fallthrough") == 0;

@@ -134,8 +134,8 @@ static bool need_not_run(const job *j, uint64_t now, dp_error *err)
     return (is_cancelled ? job_fail_cancelled(err) : run_check_deadline(&j->rq, now, err)) < 0;
 }
 
-/* Answer the first job of `c`, which need not run, with `*err`, unless it is answered already, and
- * return it to the main thread.  The caller holds the lock. */
+/* The first job of `c` need not run: answer it with `*err`, unless it is answered already, and add
+ * it to `ex->done`.  The caller holds the lock. */
 static void answer_waiting(executor *ex, struct connection *c, const dp_error *err)
 {
     job *j = c->queue.head;

@@ -54,9 +54,9 @@ bool workers_wait(executor *ex);
 void workers_join_left(worker *w);
 /* Start one worker.  DP_ERESOURCE: all slots are in use, or there is no memory for it. */
 int workers_start(executor *ex, dp_error *err);
-/* Wake a worker for new work, and start one more if too few are idle and fewer than `max_workers`
- * run, not counting those that wait to print.  true: more jobs and tasks wait than workers are
- * idle. */
+/* Wake a worker for new work, and start one more worker if too few workers are idle and fewer than
+ * `max_workers` run, not counting workers that wait to print.  true: more jobs and tasks wait than
+ * workers are idle. */
 bool workers_wake(executor *ex, unsigned max_workers);
 /* Start the timer that starts more workers when jobs or tasks wait for too long.  Main thread,
  * without the lock. */
@@ -67,7 +67,7 @@ void workers_queue_task(executor *ex, task *t, unsigned max_workers);
 
 /* -- stuck.c; executor.lock is held -- */
 
-/* Add `j` to executor.due: it counts as stuck from time `at` (nanos()) on, unless it ends before.
+/* Add `j` to executor.due: `j` counts as stuck from time `at` (nanos()) on, unless `j` ends before.
  * If `j` is in the list already, the earlier of the two times holds. */
 void stuck_list_due(executor *ex, job *j, uint64_t at);
 void stuck_unlist_due(executor *ex, job *j);

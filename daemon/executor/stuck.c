@@ -29,7 +29,7 @@ void stuck_unlist_due(executor *ex, job *j)
     j->due = 0;
 }
 
-/* Stop counting `w` as a worker, so that another one may be started to replace it until `w` ends
+/* Stop counting `w` as a worker, so that another worker may be started to replace it until `w` ends
  * its job, or its wait.  No effect if LIMIT_STUCK_WORKERS workers are replaced already. */
 static void release_slot(executor *ex, worker *w)
 {

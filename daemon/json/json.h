@@ -80,7 +80,7 @@ void jw_object(jw *w);
 void jw_object_end(jw *w);
 void jw_array(jw *w);
 void jw_array_end(jw *w);
-/* Write a member's name.  It is one of the daemon's own names, which need no escapes. */
+/* Write a member's name.  The name is one of the daemon's own names, which need no escapes. */
 #define jw_key(w, name) jw_keyn(w, name, strlen(name))
 void jw_keyn(jw *w, const char *name, size_t n);
 void jw_str(jw *w, const char *s); /* NULL is written as null; invalid UTF-8 as U+FFFD */

@@ -35,7 +35,7 @@ typedef struct precision {
     int min_digits, max_digits;
     /* smaller numbers are subnormal: they have fewer bits, so fewer digits may suffice */
     double min_normal;
-    double exact_below; /* below it every integer is a value of the dtype */
+    double exact_below; /* every integer below this magnitude is a value of the dtype */
 } precision;
 
 static precision precision_of(dp_dtype dtype)

@@ -213,7 +213,7 @@ static int scan_escape(scan *x, char **to)
 }
 
 /* Move the next `n` bytes of the text, which need no unescaping, to `to`.  Returns the address
- * behind them. */
+ * behind the moved bytes. */
 static char *copy_down(scan *x, char *to, size_t n)
 {
     const char *from = x->s + x->i;

@@ -186,7 +186,7 @@ static void escape(jw *w, unsigned char c)
 }
 
 /* Write the first character of `s`, which needs an escape or a check (see plain_bytes()).  Returns
- * the address behind it. */
+ * the address behind that character. */
 static const char *put_special(jw *w, const char *s, size_t n)
 {
     size_t bytes = utf8_sequence(s, n);

@@ -21,8 +21,8 @@ enum {
 
 /* Fail the pending request if one of the `n` descriptors that it announced is a socket, or cannot
  * be examined.  Sockets are an error, although all descriptors are closed: one could be the other
- * end of the client's own connection, and while the daemon holds that end open, it cannot notice
- * that the client has left. */
+ * end of the client's own connection, and while the daemon holds that end open, the daemon cannot
+ * notice that the client has left. */
 static void refuse_sockets(struct connection *c, size_t n)
 {
     dp_error err = DP_ERROR_INIT;

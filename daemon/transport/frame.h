@@ -31,8 +31,8 @@ typedef struct frame {
 } frame;
 void frame_init(frame *f, size_t max_line);
 void frame_fini(frame *f);
-/* Reserve memory at `*p` for bytes to receive.  Returns its size; 0: out of memory.  Then report
- * the number of received bytes by frame_filled(). */
+/* Reserve memory at `*p` for bytes to receive.  Returns the size of that memory; 0: out of memory.
+ * Then report the number of received bytes by frame_filled(). */
 size_t frame_space(frame *f, char **p);
 void frame_filled(frame *f, size_t n);
 /* Find the next message.  Returns one of FRAME_*.  For FRAME_LINE, `*line` is owned by the caller,
