@@ -294,7 +294,7 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
     dp_error err;
 
     rq->mark = rq->out;
-    dp_error_clear(&err); /* this sets only the first byte of the texts, which are long */
+    dp_error_clear(&err); /* only the first byte of each text is set: the texts are long */
     int rc = run_begin(rq, &err);
 
     rq->out.err = &err;

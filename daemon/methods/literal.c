@@ -177,7 +177,7 @@ static int fail_ragged(literal *l, int depth, const cJSON *j)
     return literal_fail(l, depth, DP_EVALUE, what);
 }
 
-/* Walk the nested arrays: check that they are rectangular, and read the elements. */
+/* Walk the nested arrays: check that the arrays are rectangular, and read the elements. */
 static int walk(literal *l, const cJSON *j, int depth)
 {
     const cJSON *item;

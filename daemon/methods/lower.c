@@ -4,8 +4,8 @@
  * One step of the client may become several steps: a list that contains references or tensors
  * becomes a LIST step before the call, and {"ref","index"} becomes an ITEM step.  All of these have
  * the index of the client's step.  If the steps were sent in program.run, the tensors among the
- * arguments become inputs without a name: the program then does not depend on them and can be
- * cached. */
+ * arguments become inputs without a name: the program then does not depend on the tensors and can
+ * be cached. */
 #include "lower.h"
 
 /* Copy the context's error to `l->err`, with path `at` in front. */

@@ -21,10 +21,10 @@
 /* -- envelope.c: entry points for the rest of the daemon; any thread -- */
 
 /* The members "attachments" and "fds" of a message announce what follows its line: attachments, and
- * file descriptors.  Such a line is parsed, and request_announced() is called, before the
- * attachments have arrived; request_run() is called afterwards.  frame.c finds these two members
- * only if their names contain no escapes; otherwise they announce nothing, and request_run()
- * refuses a message with a different number of "attachments" than were read
+ * file descriptors.  A line with such a member is parsed, and request_announced() is called, before
+ * the attachments have arrived; request_run() is called afterwards.  frame.c finds these two
+ * members only if their names contain no escapes; otherwise they announce nothing, and
+ * request_run() refuses a message with a different number of "attachments" than were read
  * (request.n_attachments).  File descriptors are closed: no method takes them. */
 
 /* Parse `rq->line` strictly into `rq->root`.  On failure, write the error answer into `rq->out` and
@@ -37,9 +37,9 @@ bool request_parse(request *rq);
 int request_run(request *rq);
 /* Write into `successor`, a new request, the error answer for `rq`, whose deadline has passed.
  * `calls`: `rq` runs a kernel.  For a batch, `successor` also gets the answers so far and the
- * requests that have not run.  true: `successor` must run these. */
+ * requests that have not run.  true: `successor` must run the remaining requests. */
 bool request_overdue(const request *rq, bool calls, request *successor);
-/* Free `rq->run`, in which a method stores its arguments and results until it is answered.
+/* Free `rq->run`, in which a method stores its arguments and results until the request is answered.
  * `rq->run` may be NULL. */
 void request_drop(request *rq);
 /* Answer `*err` to a message that cannot be run at all, with id null.  A DP_EVALUE error is
@@ -327,7 +327,7 @@ enum { /* how to write a tensor: the enum of proto/types/return_kind.json, and R
 /* Write one returned value.  A tensor becomes an object with its dtype, shape, device and the like
  * (a descriptor), and either a new handle (RETURN_HANDLE) or its elements. */
 int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err);
-/* Write the descriptor of `t` as one JSON object.  `how` adds its elements (as JSON or as an
+/* Write the descriptor of `t` as one JSON object.  `how` adds the elements of `t` (as JSON or as an
  * attachment), or everything known about `t` (RETURN_DESCRIBED).  handle 0: the member "tensor" is
  * omitted. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
@@ -337,8 +337,8 @@ int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *er
 /* Write member `name`: an array of the runtime keys in `s`, highest priority first. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s);
 /* Return the address of the elements of `t`, if they are contiguous in the host's memory, and `t`
- * has neither key Conjugate nor Negative.  `*v` is dp_tensor_view() of `t`.  NULL: this is not so,
- * or `t` has no elements. */
+ * has neither key Conjugate nor Negative.  `*v` is dp_tensor_view() of `t`.  NULL: one of these
+ * conditions fails, or `t` has no elements. */
 void *host_elements(const dp_tensor *t, const dp_view *v);
 /* Return the number of bytes that the elements of `t` take when they are contiguous.  0: `t` is
  * NULL.  UINT64_MAX: too many to count. */

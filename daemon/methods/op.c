@@ -51,7 +51,7 @@ int bind_from_json(request *rq, const char *op, const cJSON *args_json, const cJ
 /* -- calling -- */
 
 /* Return a factor, at least 1, by which the numeric argument `x` may enlarge the output.  A number
- * near 0 can enlarge it too: arange() with a step of 1e-6. */
+ * near 0 can enlarge the output, too: arange() with a step of 1e-6. */
 static double magnitude(double x)
 {
     x = x < 0 ? -x : x;

@@ -112,7 +112,7 @@ static int fail_run(request *rq, const dp_run *r, dp_error *err)
 }
 
 /* Add the handles in `v`, an input that the program writes, to `r->written`: if the deadline
- * passes, the answer lists them. */
+ * passes, the answer lists these handles. */
 static void note_written(run *r, const dp_value *v)
 {
     if (v->tag == DP_TAG_TENSOR)

@@ -293,7 +293,7 @@ static int attached_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *er
 }
 
 /* Write the elements of `t`.  A tensor without memory (meta) gets "data": null; tensor.read refuses
- * it. */
+ * such a tensor. */
 static int elements_to_json(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
 {
     if (dp_tensor_is_memoryless(t)) {
