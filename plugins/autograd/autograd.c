@@ -31,13 +31,14 @@ static int detach_(dp_call *call)
     int rc = dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
                                  call->args, call->n_args, call->rets, call->n_rets);
 
-    if (rc == 0) /* the kernel below has refused views */
+    if (rc == 0) /* the redispatched kernel fails for views, so `self` is none here */
         dp_tensor_detach(call->args[0].u.t);
     return rc;
 }
 
 /* aten::resize_(Tensor(a!) self, ...) -> Tensor(a!), aten::resize_as_
- * Refused even where no gradient is recorded, since the tensor's history has its sizes. */
+ * A tensor that requires gradients is refused even in no_grad mode, because its history contains
+ * its sizes. */
 static int resize_(dp_call *call)
 {
     if (dp_tensor_requires_grad(call->args[0].u.t))
@@ -89,7 +90,8 @@ static int backward(dp_call *call)
 
 /* grad::gradients(Tensor[] tensors, Tensor[] inputs, Tensor?[] gradients=[], *,
  *     bool? retain_graph=None, bool create_graph=False) -> Tensor[]
- * torch.autograd.grad as an operator, so that a program can have a whole step of training. */
+ * torch.autograd.grad as an operator, so that a program (a stored sequence of operator calls) can
+ * contain a whole training step. */
 static int gradients(dp_call *call)
 {
     const dp_value *a = call->args;
@@ -98,7 +100,7 @@ static int gradients(dp_call *call)
     dp_tensor **grads = dp_alloc_n(call->ctx, (size_t)n + 1, sizeof(dp_tensor *));
 
     if (grads == NULL)
-        return DP_ERESOURCE; /* dp_alloc() has set the error */
+        return DP_ERESOURCE; /* dp_alloc_n() has set the error */
     if (n == 0)
         return dp_refuse(call->ctx, DP_ERUNTIME, "grad requires non-empty inputs.");
     if (a[2].len != 0 && a[2].len != a[0].len)

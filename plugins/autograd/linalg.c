@@ -4,9 +4,9 @@
 #include <dispatchd/plugin.h>
 
 /* grad::lies_by_rows(int[] sizes, int[] strides) -> bool
- * Is a tensor with these sizes and strides contiguous?  As in PyTorch, linalg_det and linalg_solve
- * return the LU factors of the transposed matrix if their argument is real and contiguous; their
- * formulas must know. */
+ * Test whether a tensor with these sizes and strides is contiguous.  As in PyTorch, _linalg_det,
+ * _linalg_slogdet and _linalg_solve_ex return the LU factors of the transposed matrix if A is real
+ * and contiguous, so their gradient formulas test A. */
 static int lies_by_rows(dp_ctx *ctx, const int64_t *sizes, size_t n_sizes, const int64_t *strides,
                         size_t n_strides, bool *out)
 {

@@ -1,7 +1,7 @@
 # plugin autograd: formulas for gradients, from proto/ops/derivatives*.yaml
 OBJ_autograd := $(BUILD)/gen/formulas.o
 
-# As of the other tables (plugins/aten/plugin.mk), a file stays as it is when its text does not change.
+# gen_formulas.py leaves formulas.c untouched if its text does not change; formulas.o then stays, too.
 DERIVATIVES := proto/ops/native_functions.yaml $(sort $(wildcard proto/ops/derivatives*.yaml))
 FORMULA_GEN := $(addprefix proto/gen/,autogen.py derivatives.py emit.py emit_formulas.py formula_lower.py formula_parse.py formula_values.py gen_formulas.py ops.py tables.py)
 $(BUILD)/gen/formulas.stamp: $(FORMULA_GEN) $(DERIVATIVES) | deps

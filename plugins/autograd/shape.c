@@ -1,5 +1,5 @@
-/* shape.c -- operators for use in gradient formulas only: gradients of views, of cat, of padding
- * and of repeat (torch/csrc/autograd/FunctionsManual.cpp).
+/* shape.c -- operators for use in gradient formulas only: gradients of views, cat, block_diag,
+ * padding and repeat (torch/csrc/autograd/FunctionsManual.cpp).
  *
  * These operators call operators that autograd records, so the gradients can be differentiated.
  *
@@ -53,7 +53,8 @@ static int wrap(dp_ctx *ctx, int64_t *dim, size_t ndim)
     return 0;
 }
 
-/* Fail unless the list `what` has from `least` to `most` numbers.  `n`: its length. */
+/* Check that `n`, the length of the list called `what`, is in [least, most].  DP_EVALUE: it is
+ * not. */
 static int check_length(dp_ctx *ctx, const char *what, size_t n, size_t least, size_t most)
 {
     if (n >= least && n <= most)
@@ -61,7 +62,8 @@ static int check_length(dp_ctx *ctx, const char *what, size_t n, size_t least, s
     return dp_fail(ctx, DP_EVALUE, "%s has %zu numbers, want %zu to %zu", what, n, least, most);
 }
 
-/* Make `list` [n] the call's return if `rc` is 0, else release its tensors.  Returns `rc`. */
+/* If `rc` is 0, make `list` [n] the call's return; else release the tensors of the list.  Return
+ * `rc`. */
 static int give_list(dp_call *call, dp_tensor **list, size_t n, int rc)
 {
     if (rc == 0)
@@ -292,9 +294,9 @@ typedef struct strided {
     int64_t offset;
 } strided;
 
-/* Check the sizes, strides and offset of s.  *n: number of elements that the storage must have;
- * *all: number of elements of the tensor.  DP_EVALUE: a number is negative or too large for
- * int64. */
+/* Check the sizes, strides [n_strides] and offset of `s`.  Set *n to the number of elements that
+ * the storage must have, and *all to the number of elements of the tensor.  DP_EVALUE: a number is
+ * negative or too large for int64, or there is not one stride per size. */
 static int check_strided(dp_ctx *ctx, const strided *s, size_t n_strides, int64_t *n, int64_t *all)
 {
     int64_t last = s->offset;
@@ -321,7 +323,8 @@ static int check_strided(dp_ctx *ctx, const strided *s, size_t n_strides, int64_
     return rc;
 }
 
-/* Compute the index of each element of s in a storage of `n` elements: *out, int64 [all]. */
+/* Set *out, int64 [all], to the index of each element of `s` in a storage of `n` elements, on the
+ * device of `like`. */
 static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, int64_t all,
                    dp_tensor **out)
 {
@@ -340,7 +343,7 @@ static int indices(dp_ctx *ctx, dp_tensor *like, const strided *s, int64_t n, in
     return rc;
 }
 
-/* Make zeros [n], and add `values` at the indices `where`: *out. */
+/* Set *out [n] to zeros, to which `values` are added at the indices `where`. */
 static int scattered(dp_ctx *ctx, dp_tensor *values, dp_tensor *where, int64_t n, dp_tensor **out)
 {
     dp_tensor *empty = NULL;
@@ -353,8 +356,10 @@ static int scattered(dp_ctx *ctx, dp_tensor *values, dp_tensor *where, int64_t n
     return rc;
 }
 
-/* Divide each element of *storage by the number of base elements that lie in it (at least 1), so
- * that base elements that share memory share its gradient.  `where`: index of each base element. */
+/* Divide the gradient of each storage element by the number of base elements that have its index
+ * (at least 1), because base elements that share memory share the gradient.  The base is the input
+ * of as_strided; `where` has the index of each base element in *storage [n].  *storage is replaced
+ * by a new tensor. */
 static int share(dp_ctx *ctx, dp_tensor *where, int64_t n, dp_tensor **storage)
 {
     dp_tensor *ones = NULL, *counts = NULL, *least = NULL, *made = NULL;

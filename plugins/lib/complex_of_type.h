@@ -112,7 +112,7 @@ DPM_INLINE C FN(log10)(C z)
     return FN(make)(RE(y) * scale, IM(y) * scale);
 }
 
-/* exp with the infinities and NaN of annex G: pow, which calls it, needs those. */
+/* Return exp(z) with infinities and NaN as in annex G, unlike exp_of(); pow() needs them. */
 DPM_INLINE C FN(power_of_e)(C z)
 {
     T x = RE(z), y = IM(z), size = RN(exp)(x);
@@ -147,7 +147,7 @@ DPM_INLINE C FN(sqrt)(C z)
 }
 
 /* -- circular and hyperbolic functions; sinh and tanh swap the parts of z, call sin or tan, and
- * swap the parts of its result -- */
+ * swap the parts of the result -- */
 
 DPM_INLINE C FN(sin_of)(C z, bool near)
 {
@@ -174,7 +174,7 @@ DPM_INLINE C FN(cos_of)(C z, bool near)
 VARIANTS(cos)
 
 /* The parts are sin x cos x / (cos^2 x + sinh^2 y) and sinh y cosh y / (cos^2 x + sinh^2 y).  For
- * large |y| they are 4 sin x cos x / e^(2 |y|) and 1. */
+ * large |y| they are 4 sin x cos x / e^(2 |y|) and 1 with the sign of y. */
 DPM_INLINE C FN(tan_of)(C z, bool near)
 {
     const T much = K(10, 20);

@@ -1,5 +1,5 @@
-/* dims.h -- checks of dimensions and conversions of Scalars, as PyTorch does them, for aten's
- * kernels in any plugin. */
+/* dims.h -- checks of dimensions, shapes and arange's arguments, and conversions of Scalars, as in
+ * PyTorch, for aten's kernels in any plugin. */
 #ifndef PLUGINS_DIMS_H
 #define PLUGINS_DIMS_H
 
@@ -104,7 +104,8 @@ __attribute__((unused)) static int infer_size(dp_ctx *ctx, int64_t numel, const 
 }
 
 /* Set `*count` to the number of values of arange(start, end, step) for a result of type `dtype`.
- * For int64 it is computed with integers.  Source: at::native::arange_out. */
+ * For int64 the number is computed with integers.  DP_ERUNTIME: PyTorch refuses the arguments.
+ * Source: at::native::arange_out. */
 __attribute__((unused)) static int count_range(dp_ctx *ctx, dp_value start, dp_value end,
                                                dp_value step, dp_dtype dtype, int64_t *count)
 {

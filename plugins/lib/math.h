@@ -76,10 +76,10 @@ DPM_INLINE double dpm_to_odd(double s, double e)
 
 /* Return a * b + c, rounded once.
  *
- * For processors without such an instruction (x86-64 below v3) it is made of other operations:
- * inline for float, so that loops are vectorized; for double as a function of this file, in place
- * of fma() of the C library.  Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded
- * sums", 2008. */
+ * For processors without fused multiply-add (x86-64 below v3), dpm_fma_f32() and dpm_fma_f64() are
+ * composed of other operations.  The first one is inline, so that loops are vectorized; the second
+ * one replaces fma() of the C library.  Source: Boldo and Melquiond, "Emulation of FMA and
+ * correctly rounded sums", 2008. */
 #if defined(__FMA__) || defined(__aarch64__)
 DPM_INLINE float dpm_fma_f32(float a, float b, float c)
 {
@@ -192,9 +192,9 @@ __attribute__((unused)) static unsigned dpm_turns(double x, double *reduced)
     };
     typedef unsigned __int128 wide;
     uint64_t u = dpm_bits_f64(x), m = (u & 0xfffffffffffff) | 0x10000000000000;
-    /* Index of the first bit of `inverse` that is used.  This bit of 2 / pi times x is 2 m quarter
-     * turns.  Each bit before it gives a multiple of 4 quarter turns, which are whole turns and can
-     * be left out. */
+    /* Index of the first bit of `inverse` that is used.  The value of this bit, times x, is 2 m
+     * quarter turns.  Each bit before it contributes a multiple of 4 quarter turns, that is, whole
+     * turns, and is left out. */
     unsigned bit = (unsigned)(u >> 52) - 1013, shift = bit % 64;
     const uint64_t *w = inverse + bit / 64;
     wide high = ((wide)w[0] << 64 | w[1]) << shift | (shift ? w[2] >> (64 - shift) : 0);

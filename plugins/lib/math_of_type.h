@@ -113,8 +113,8 @@ DPM_INLINE T FN(exp)(T x)
     return FN(pick)(x <= most, FN(exp_of_remainder)(FN(fma)(q, r, 1), r, z), x + INF);
 }
 
-/* Return (exp(x) - 1) / 4, for |x| >= TINY.  It is divided by 4 for sinh, since exp(x) may overflow
- * where sinh(x) does not. */
+/* Return (exp(x) - 1) / 4, for |x| >= TINY.  The division by 4 is for sinh, since exp(x) may
+ * overflow where sinh(x) does not. */
 DPM_INLINE T FN(expm1_quarter)(T x)
 {
     T z, r, q = FN(exp_part)(x, &r, &z), s = FN(exp_scale)(z, -2);
@@ -194,8 +194,8 @@ DPM_INLINE T FN(log_part)(T f)
     return FN(fma)(s, half + series, -half);
 }
 
-/* Return ln(1 + f) - h, where h = 2 f / (2 + f).  It is shorter than log_part(), but less exact:
- * for functions whose error may be more than 1 ulp. */
+/* Return ln(1 + f) - h, where h = 2 f / (2 + f).  This function is shorter than log_part(), but
+ * less exact: it is for callers whose error may be more than 1 ulp. */
 DPM_INLINE T FN(log_remainder)(T h)
 {
     T w = h * h;

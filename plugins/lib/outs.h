@@ -23,8 +23,8 @@ typedef struct outs {
     bool written;
 } outs;
 
-/* A function that computes the outputs `o`; `args` are the arguments of `f`.  If it fails,
- * outs_run() releases the outputs that it made. */
+/* A function that computes the outputs `o`; `args` are the arguments of `f`.  If the function
+ * fails, outs_run() releases the outputs that the function made. */
 typedef int outs_fn(dp_ctx *ctx, const dp_value *args, outs *o);
 
 /* Run `fn` for a call of either variant.  `f` has `n_args` arguments, and the first one is a
