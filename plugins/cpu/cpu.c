@@ -1,6 +1,6 @@
 /* cpu.c -- the plugin's declaration and its hooks on_load and on_unload.  The kernels are in the
- * folders beside this file; the loops of pointwise kernels are generated from
- * proto/ops/pointwise.yaml. */
+ * folders beside this file; the loops of pointwise operators and reductions are generated from
+ * proto/ops/pointwise.yaml and reduce.yaml. */
 #include "fft/fft.h"
 #include "core/isa.h"
 #include "matmul/openblas.h"

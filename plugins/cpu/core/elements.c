@@ -1,5 +1,5 @@
-/* elements.c -- copies of elements of any dtype, given the size of an element in bytes, and checks
- * of tensors that a kernel will write. */
+/* elements.c -- copies of elements of any dtype, given the size of an element in bytes, conversions
+ * of Scalars, and checks of masks and of tensors that a kernel will write. */
 #include "elements.h"
 #include "lib/poll.h"
 

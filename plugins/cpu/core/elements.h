@@ -1,5 +1,6 @@
-/* elements.h -- copies of elements of any dtype, given the size of an element in bytes, and checks
- * of tensors that a kernel will write. */
+/* elements.h -- copies of elements of any dtype, given the size of an element in bytes, conversions
+ * and checks of Scalars, and checks of masks and of tensors that a kernel will write.
+ * create/tensor_factories.c has check_fits(), elements.c has the other functions. */
 #ifndef CPU_ELEMENTS_H
 #define CPU_ELEMENTS_H
 
@@ -18,7 +19,8 @@ int check_fits(dp_ctx *ctx, dp_value v, dp_dtype dtype);
  * memory with each other, or with a tensor of others [n].  If this is too hard to decide
  * (dp_overlap()), the check succeeds.  Source: assert_no_internal_overlap, assert_no_overlap. */
 int check_apart(dp_ctx *ctx, dp_tensor *written, dp_tensor *const *others, int n);
-/* Check that a bool or uint8 `mask` contains only 0 and 1.  DP_ERUNTIME: an element is greater. */
+/* Check that a bool or uint8 `mask` contains only 0 and 1.  DP_ERUNTIME: an element is greater than
+ * 1. */
 int check_bits(dp_ctx *ctx, dp_tensor *mask);
 /* Copy `n` elements of `size` bytes from `src` to `dst`.  `to` and `from` are the strides in bytes
  * of dst and src; they may be negative or 0. */

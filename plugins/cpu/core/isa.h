@@ -1,9 +1,9 @@
 /* isa.h -- the vector level, the set of CPU instructions (such as AVX2) that kernels use
  * (dispatchd/isa.h); the plugin chooses it when it is loaded.
  *
- * Each source in a folder levels/, also in build/gen/levels/, which proto/gen writes, is compiled
- * once per vector level of the CPU architecture.  In plugin.mk, CFLAGS_mine_v4 has the compiler
- * flags of a source mine.c at level v4. */
+ * Each source in a folder levels/ is compiled once per vector level of the CPU architecture; so is
+ * each source that proto/gen writes to build/gen/levels/.  In plugin.mk, CFLAGS_mine_v4 has the
+ * compiler flags of a source mine.c at level v4. */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 
@@ -13,8 +13,8 @@
 /* the vector level in use; written once, at load, and read by all threads */
 extern int cpu_level;
 
-/* Set cpu_level from the CPU and the variable DISPATCHD_CPU_CAPABILITY, by dp_cpu_level().  Return
- * 0, or its error. */
+/* Set cpu_level from the CPU and the environment variable DISPATCHD_CPU_CAPABILITY, by
+ * dp_cpu_level().  Return 0, or the error of dp_cpu_level(). */
 int cpu_choose_level(dp_ctx *ctx);
 
 /* the table `name` of the level in use */

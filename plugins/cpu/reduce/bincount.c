@@ -60,7 +60,8 @@ static int check_bincount(dp_ctx *ctx, const dp_view *x, dp_tensor *weights, int
 }
 
 /* aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor
- * The result is int64; with weights it is float32 for float32 weights, else float64. */
+ * The result is int64 without weights or if self is empty; else it is float32 for float32 weights,
+ * float64 for other weights. */
 static int bincount(dp_ctx *ctx, dp_tensor *self, dp_tensor *weights, int64_t minlength,
                     dp_tensor **out)
 {

@@ -2,8 +2,8 @@
  * (aten/src/ATen/native/ReduceOps.cpp).
  *
  * The result has the shape of the input.  If the input has another dtype than the result, its
- * elements are first converted into the result, and the loop then runs in place.  16-bit floats are
- * computed as float32.
+ * elements are first converted and stored in the result, and the loop then runs in place.  A
+ * bfloat16 result is computed as float32; a float16 result is refused, as in PyTorch.
  *
  * Operators: _cummax_helper, _cummin_helper, cumprod, cumsum, _logcumsumexp. */
 #include "cumulative.h"
@@ -146,7 +146,8 @@ static int scan_into(dp_ctx *ctx, const sc_call *c, sc_loop loop, dp_tensor *out
 }
 
 /* Scan self into `out`, which has the shape of self.  The scan writes to a temporary tensor if the
- * loop does not take the dtype of out, or if out overlaps self. */
+ * loop does not take the dtype of out, or if out may overlap self without having exactly the same
+ * elements (dp_overlap() > 1). */
 static int scan(dp_ctx *ctx, const sc_call *c, dp_tensor *out, dp_tensor *index)
 {
     dp_tensor *work = NULL, *cast = NULL;

@@ -10,9 +10,10 @@
 enum { SC_SUM, SC_PROD, SC_MAX, SC_MIN, SC_LOGSUMEXP, SC_OPS };
 enum { SC_WIDE = 64 }; /* greatest number of neighbouring lines in one call of a loop */
 
-/* Arguments of a loop over `w` <= SC_WIDE lines of `n` elements.  The loop reads `x` and writes
- * `out`, which may be x; SC_MAX and SC_MIN also write `index`.  Fields *_step are strides in bytes
- * between the elements of a line, fields *_line are strides in bytes between lines. */
+/* Arguments of a loop over `w` <= SC_WIDE lines of `n` elements.  A line is all elements along the
+ * scanned dimension.  The loop reads `x` and writes `out`, which may be x; SC_MAX and SC_MIN also
+ * write `index`.  Fields *_step are strides in bytes between the elements of a line, fields *_line
+ * are strides in bytes between lines. */
 typedef struct sc_lines {
     const dp_ctx *ctx;
     const char *x;

@@ -37,8 +37,8 @@ static int begin_flat(histogram *h)
     return 0;
 }
 
-/* Set h->dims and h->n from self.  `n_bins` is the number of dimensions for which the call has
- * bins.  DP_ERUNTIME: n_bins is not the size of self's last dimension. */
+/* Set h->dims and h->n from self.  DP_ERUNTIME: self has fewer than two dimensions, or `n_bins`,
+ * the number of bin lists of the call, is not the last size of self or exceeds DP_DIM_MAX. */
 static int begin_points(dp_ctx *ctx, histogram *h, size_t n_bins)
 {
     DP_VIEW(x, h->self);
@@ -247,7 +247,7 @@ static int to_density(dp_ctx *ctx, const histogram *h, dp_tensor *hist)
     return rc;
 }
 
-/* Count the points of `h` in the bins of `hist`, whose sizes fit h->edges. */
+/* Count the points of `h` in the bins of `hist`; if h->density, convert the counts to densities. */
 static int fill_histogram(dp_ctx *ctx, histogram *h, dp_tensor *hist)
 {
     binning c = {.n = h->n, .dims = h->dims, .method = h->method};
@@ -428,7 +428,7 @@ DP_LIBRARY_META(aten, CPU, DP_IMPL("histogram.bin_ct", histogram_bins),
 /* -- histc -- */
 
 /* Complete the range of histc: if *first and *last are equal, take the range of the elements, and
- * widen it by 1 at both ends if it is empty, too. */
+ * widen that range by 1 at both ends if its ends are equal, too. */
 static int histc_range(dp_ctx *ctx, const histogram *h, double *first, double *last)
 {
     if (*first == *last && h->n > 0 && !dp_memoryless(ctx)) {

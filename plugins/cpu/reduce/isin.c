@@ -12,8 +12,8 @@ typedef struct membership {
     bool invert;        /* the results are negated */
 } membership;
 
-/* Define a loop that searches each element by bisection.  NaN is never found, because it is not
- * equal to itself. */
+/* Define a loop that searches each element among the test elements by bisection.  NaN is never
+ * found, because it is not equal to itself. */
 #define AMONG(name, type)                                                                          \
     static void name(int64_t begin, int64_t end, void *user)                                       \
     {                                                                                              \

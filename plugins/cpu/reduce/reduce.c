@@ -64,9 +64,10 @@ static void take_shape(rd_job *j)
     }
 }
 
-/* Check that a reduction without identity (amax) reduces no dimension of size 0, and gets a list of
- * dimensions if self has no elements.  DP_EINDEX, DP_ERUNTIME: it does not.  Source:
- * at::native::zero_numel_check_dims. */
+/* Check a reduction without identity (amax) of a self without elements: it must get a list of
+ * dimensions, and must not reduce a dimension of size 0.  DP_EINDEX: a dimension has size 0, or
+ * there is no list and the operator has RD_ROW_MAJOR.  DP_ERUNTIME: there is no list, for other
+ * operators.  Source: at::native::zero_numel_check_dims. */
 static int check_elements(dp_ctx *ctx, const rd_job *j)
 {
     if (!(j->op->flags & RD_NO_IDENTITY) || j->x.numel > 0)
@@ -130,9 +131,8 @@ static int take_dtype(dp_ctx *ctx, rd_job *j, dp_tensor *const *outs)
     return 0;
 }
 
-/* Check that self can be cast to j->dtype, if the reduction has flag RD_SAME_KIND.
- * DP_ERUNTIME: self cannot be cast.
- * Source: at::native::nansum_out. */
+/* If the reduction has flag RD_SAME_KIND, check that self can be cast to j->dtype; integers and
+ * bools always can.  DP_ERUNTIME: self cannot be cast.  Source: at::native::nansum_out. */
 static int check_kind(dp_ctx *ctx, const rd_job *j)
 {
     if (!(j->op->flags & RD_SAME_KIND) || dp_dtype_is_integral(j->x.dtype, true) ||
@@ -142,9 +142,9 @@ static int check_kind(dp_ctx *ctx, const rd_job *j)
                    j->op->name, dense_type_name(j->x.dtype), dense_type_name(j->dtype));
 }
 
-/* Set j->kernel and j->loop.  The loops read integers in the dtype of self, even if j->dtype is
- * wider; other elements are converted to j->dtype.  DP_ERUNTIME: there is no kernel for the
- * dtype. */
+/* Set j->kernel and j->loop.  With RD_INT_TO_LONG, the loops read integers in the dtype of self,
+ * even if j->dtype is wider; all other elements are converted to j->dtype.  DP_ERUNTIME: there is
+ * no kernel for the dtype. */
 static int take_kernel(dp_ctx *ctx, rd_job *j)
 {
     bool whole = j->op->flags & RD_INT_TO_LONG && dp_dtype_is_integral(j->x.dtype, true) &&

@@ -28,8 +28,8 @@ typedef struct rd_state {
     bool root;            /* the result is the square root of the variance (std) */
 } rd_state;
 
-/* The functions of one reduction for one type; `begin` NULL: the reduction does not take the type.
- * They are the members of dp_reduction (iter.h). */
+/* The functions of one reduction for one type, which become the members of a dp_reduction (iter.h).
+ * `begin` NULL: the reduction does not take the type. */
 typedef struct rd_kernel {
     void (*begin)(char *acc, int64_t n, void *user);
     void (*step)(char *acc, char **data, const int64_t *strides, int64_t n0, int64_t n,
@@ -76,7 +76,7 @@ typedef struct rd_args {
     size_t n_dims;
     bool keepdim;
     const int64_t *dtype; /* NULL: not given */
-    double correction, p;
+    double correction, p; /* as in rd_state */
     /* each dimension is checked for range and repetition before the next one; otherwise the ranges
      * of all dimensions are checked first */
     bool dims_in_turn;

@@ -163,8 +163,9 @@ static int find_reduction(dp_ctx *ctx, dp_str reduce, reduction *op)
         (int)reduce.len, reduce.s);
 }
 
-/* Check `at`, the lengths or offsets of call `c`: its last dimension must be the axis, and the
- * dimensions before the axis must have the sizes of data `x`.  DP_ERUNTIME: they do not. */
+/* Check `at`, the lengths or offsets of call `c`: its last dimension must be the axis, the
+ * dimensions before the axis must have the sizes of data `x`, its dtype must be int32 or int64, and
+ * there must be at least one offset.  DP_ERUNTIME: `at` is refused. */
 static int check_bounds(dp_ctx *ctx, const segment_call *c, const dp_view *x, const dp_view *at)
 {
     const char *what = c->offsets ? "offsets" : "lengths";
@@ -308,8 +309,8 @@ static int segment_reduce(dp_ctx *ctx, dp_tensor *data, dp_str reduce, dp_tensor
     return pack_end(&p);
 }
 
-/* Check that `output` and `grad` have the dtype of data and the number of elements of a result.
- * DP_ERUNTIME: they do not. */
+/* Check that `output` and `grad` have the dtype and the number of dimensions of data, and the
+ * number of elements of a result.  DP_ERUNTIME: one of them does not. */
 static int check_results(dp_ctx *ctx, const segment_call *c, const segments *s, dp_tensor *output,
                          dp_tensor *grad)
 {

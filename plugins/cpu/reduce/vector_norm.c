@@ -71,8 +71,8 @@ static int norm_dim_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, const
     return run_norm(ctx, p, &a, out);
 }
 
-/* Check that no dimension that is reduced has size 0 if the order `p` is infinite or negative;
- * these norms have no identity.  DP_ERUNTIME: one has. */
+/* If the order `p` is infinite or negative, check that no reduced dimension has size 0, because
+ * these norms have no identity.  DP_ERUNTIME: a reduced dimension has size 0. */
 static int check_vector(dp_ctx *ctx, const dp_view *x, double p, const rd_args *a)
 {
     bool empty = a->n_dims == 0;

@@ -7,8 +7,8 @@
  *                         wins over all numbers
  *     NAME_beats_(a, b)   true if element a wins over b
  *
- * A step reads the elements of an output twice: to find the extreme element, and to find its
- * index. */
+ * A step (rd_kernel.step) reads the elements that it reduces to an output twice: to find the
+ * extreme element, and to find the index of that element. */
 #define RD_(part)        DP_ISA_PASTE(RD_NAME, part)
 #define RD_OF_BEST(part) DP_ISA_PASTE(RD_BEST, part)
 #define RD_XM            DP_ISA_PASTE(pw_mem, RD_X)
@@ -149,7 +149,7 @@ static void RD_(finish)(char **data, const int64_t *strides, const char *acc, in
         }
         if (last > 0)
             RD_STORE(0, value, j, m);
-        RD_STORE(last, index, j, m); /* written last: it remains if one tensor is both outputs */
+        RD_STORE(last, index, j, m); /* last, so that index remains if one tensor is both outputs */
     }
 }
 

@@ -3,7 +3,7 @@
  * the definition of
  *
  *     RD_R, RD_O           suffixes of the types of a partial result and of an output's element
- *     NAME_finish_(a, s)   the output's element for the partial result `a` */
+ *     NAME_finish_(a, s)   the output's element for the partial result `a`; s is the rd_state */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 
 static void RD_(finish)(char **data, const int64_t *strides, const char *acc, int64_t n, void *user)

@@ -1,5 +1,5 @@
 /* loops/fold.h -- template of the loops that reduce elements by merging them in pairs.  It is
- * included once for each RD_NAME, the prefix of the names of its functions, so it has no include
+ * included once for each RD_NAME, the prefix of the names of its functions, and so has no include
  * guard.  The including file first defines
  *
  *     RD_X, RD_A                suffixes of the types of an element and of a partial result
@@ -10,8 +10,9 @@
  *     RD_PARTS, RD_R            optional: 2, and a complex type, where an element is two numbers
  *                               RD_X that are merged separately (sums of complex numbers)
  *
- * It defines row(), which reduces the n0 elements of one output, and rows(), which reduces the n0
- * elements of each of w neighbouring outputs. */
+ * `s` is the rd_state.  This header defines row(), which reduces the n0 elements of one output, and
+ * rows(), which reduces the n0 elements of each of w neighbouring outputs.  A lane is one of the
+ * RD_LANES accumulators of an output (reduce.h). */
 #ifndef RD_PARTS
 #define RD_PARTS 1
 #define RD_R     RD_A
@@ -145,8 +146,8 @@ static void RD_(rows)(RD_RM *out, const char *x, int64_t s0, int64_t s1, int64_t
     dp_copy_n(out, lanes[0], (size_t)w, sizeof(*out));
 }
 
-/* -- With RD_STEP: the functions of rd_kernel except `finish` (finish.h).  They need NAME_none_(),
- * the result for zero elements. -- */
+/* -- With RD_STEP: the functions of rd_kernel except `finish` (finish.h).  begin() calls
+ * NAME_none_(), the result for zero elements. -- */
 #ifdef RD_STEP
 RD_INLINE RD_RM RD_(join)(RD_RM a, RD_RM b)
 {

@@ -46,8 +46,8 @@ RD_INLINE int64_t rd_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Return x^p for x >= 0.  The function for float has equal bits in vector and scalar code; the one
- * for double is not inlined, since pow() of doubles is never vectorized. */
+/* Return x^p for x >= 0.  The function for float gives the same bits in vector and scalar code;
+ * that for double calls pow(), which is never vectorized, so inlining it would gain nothing. */
 RD_INLINE float pw_power_f32(float x, double p)
 {
     return (float)dpm_exp_f64(p * dpm_log_f64(x));

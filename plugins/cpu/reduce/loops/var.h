@@ -8,8 +8,9 @@
  *     NAME_dev_row(), _rows()     sums of squared deviations from `about`, the mean (fold.h)
  *     NAME_square_(d)             squared magnitude of `d`
  *
- * A step reads the elements of an output twice, the second time from the cache; their mean and
- * deviations are merged with those of the steps before by Chan's formula. */
+ * A step (rd_kernel.step) reads the elements that it reduces to an output twice, the second time
+ * from the cache.  The mean and the squared deviations of these elements are merged with those of
+ * the steps before by Chan's formula. */
 #define RD_(part) DP_ISA_PASTE(RD_NAME, part)
 #define RD_XM     DP_ISA_PASTE(pw_mem, RD_X)
 #define RD_MV     DP_ISA_PASTE(pw_val, RD_M)
@@ -47,7 +48,7 @@ static void RD_(step)(char *acc, char **data, const int64_t *st, int64_t n0, int
     const char *x = data[s->n_out];
     int64_t s0 = st[s->n_out], s1 = st[s->n_out + 1 + s->n_out];
     bool across = rd_across(s0, s1, n0, n, s->item), first = index % DP_ITER_CHUNK == 0;
-    RD_MV mean[RD_WIDE / sizeof(double)] = {0}; /* length of `about` for dev_rows() */
+    RD_MV mean[RD_WIDE / sizeof(double)] = {0}; /* as long as the `about` that dev_rows() takes */
     double squares[RD_WIDE / sizeof(double)];
     int64_t w = 1;
 
