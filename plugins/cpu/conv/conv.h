@@ -3,12 +3,12 @@
  *     y[n, g O + o, q] = bias[g O + o] + sum over c, t of x[n, g C + c, q stride + t dilation -
  *     padding] w[g O + o, c, t]
  *
- * n is a sample, g a group, o and c are channels, q is a position of the result and t a tap (an
- * index in the kernel).  O and C are out_channels and in_channels of a group; x is 0 outside its
- * sizes.  A transposed convolution is the gradient by x, that is, with respect to x.  Sums are
- * computed in the class of the dtype, the type of sums that gemm.h defines.  Planes, explained
- * below, hold what a convolution reads.  The results have the same bits for any number of
- * threads. */
+ * n is the index of a sample, g that of a group, o and c are channels of a group, q is a position
+ * of the result, and t is a tap (an index in the kernel).  O and C are out_channels and in_channels
+ * of a group; x is 0 outside its sizes.  A transposed convolution is the gradient by x, that is,
+ * with respect to x.  Sums are computed in the class of the dtype, the type of sums that gemm.h
+ * defines.  Planes, explained below, hold what a convolution reads.  The results have the same bits
+ * for any number of threads. */
 #ifndef CPU_CONV_H
 #define CPU_CONV_H
 
@@ -25,8 +25,9 @@ typedef struct conv_shape {
     int64_t stride[CONV_SPACE], padding[CONV_SPACE], dilation[CONV_SPACE];
 } conv_shape;
 
-/* The memory of x, y or w.  Strides count elements; `outer` is the stride of samples or, for w, of
- * output channels. */
+/* The memory of x, y or w.  Strides count elements: `outer` is the stride of samples or, for w, of
+ * output channels; `channel` is that of channels or, for w, of input channels; at[] has those of
+ * the spatial dimensions. */
 typedef struct conv_side {
     char *data;
     int64_t outer, channel, at[CONV_SPACE];
@@ -39,15 +40,16 @@ int conv_forward(dp_ctx *ctx, dp_dtype dtype, const conv_shape *s, const conv_si
                  const conv_side *w, const void *bias, const conv_side *y);
 /* Compute `x` from `y`: the gradient by the input, or a transposed convolution.  `bias` has an
  * element per channel of x, or is NULL.  `apart`: sum in the order of PyTorch's transposed
- * convolutions: first over the channels for each tap, then over the taps, then add the bias. */
+ * convolutions: for each tap over the channels, then over the taps; then add the bias. */
 int conv_input(dp_ctx *ctx, dp_dtype dtype, const conv_shape *s, const conv_side *y,
                const conv_side *w, const void *bias, bool apart, const conv_side *x);
 /* Compute `w`, the gradient by the weight, from the input `x` and the output's gradient `y`. */
 int conv_weight(dp_ctx *ctx, dp_dtype dtype, const conv_shape *s, const conv_side *x,
                 const conv_side *y, const conv_side *w);
 
-/* -- Planes, shared by conv_run.c and conv_weight.c: a copy of some samples with padding, converted
- * to the class; or the samples themselves if they need neither -- */
+/* -- Planes (conv_padded.c), which walks (conv_walk.h) and gradients by the weight read: a copy of
+ * some samples with padding, converted to the class; or the samples themselves if they need neither
+ * padding nor conversion -- */
 
 /* One spatial dimension of the planes.  For result q, tap t reads element q * step + off[t] of the
  * source, the tensor from which the planes are copied. */
@@ -59,8 +61,8 @@ typedef struct conv_axis {
     int64_t extent;      /* number of elements of the copy, with padding */
     /* The copy is cut into pieces, in which the elements that one tap reads for neighbouring
      * results are `pace` apart.  There is a piece for each remainder of a position modulo `step`,
-     * or a single piece if `pace` is `step`.  With by_tap, if that needs fewer elements, there is a
-     * piece for each tap. */
+     * or a single piece if `pace` is `step`.  If a piece for each tap needs fewer elements, by_tap
+     * is set, and the copy has these pieces instead. */
     bool by_tap;
     int64_t pieces, piece; /* number of pieces; elements of a piece */
     /* distance of the elements that a tap reads for neighbouring results: 1, or `step` if samples
@@ -95,7 +97,8 @@ int conv_planes_fill(dp_ctx *ctx, conv_planes *p, int64_t first, int64_t samples
 /* A cut of the results of one group of one sample into parts.  Planes are made for one part at a
  * time, so that they are still in the core's cache when the part is computed. */
 typedef struct conv_cut {
-    /* along each axis: number of all results, number of results in one part; number of parts */
+    /* number of all results, and of the results in one part, along each axis; number of parts, over
+     * all axes */
     int64_t of[CONV_SPACE], each[CONV_SPACE], parts;
 } conv_cut;
 
@@ -108,9 +111,9 @@ int conv_planes_cut_as(dp_ctx *ctx, conv_planes *p, const conv_cut *cut);
  * results. */
 void conv_cut_part(const conv_cut *cut, int64_t i, int64_t first[CONV_SPACE],
                    int64_t count[CONV_SPACE]);
-/* Copy the elements of a sample and a group that the part from result first[] on reads to `to`,
- * which has conv_part_bytes(p) bytes.  `fresh`: `to` was not used for a part of these planes
- * before. */
+/* Copy to `to` [conv_part_bytes(p)] the elements of group `group` of sample `sample` that are read
+ * for the part that begins at result first[].  `fresh`: `to` was not used for a part of these
+ * planes before, so it is first filled with zeros. */
 void conv_planes_fill_part(const conv_planes *p, int64_t sample, int64_t group,
                            const int64_t first[CONV_SPACE], char *to, bool fresh);
 /* Return the number of bytes of the planes of one part. */

@@ -24,7 +24,8 @@ typedef struct conv_plan {
 /* Check the arguments of a convolution; `bias` may be NULL.  DP_ERUNTIME: PyTorch refuses them. */
 int conv_check(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_tensor *bias,
                const conv_lists *lists, bool transposed, int64_t groups, conv_plan *p);
-/* Check the sizes and the dtype of `grad`, the gradient of p's output. */
+/* Check the sizes and the dtype of `grad`, the gradient of the output that `p` describes.
+ * DP_ERUNTIME: they are wrong. */
 int conv_check_grad(dp_ctx *ctx, dp_tensor *grad, const conv_plan *p);
 
 /* Return the memory of `t`, a tensor [N, C, ...] or a weight [O, C, ...]. */

@@ -8,10 +8,10 @@
 
 enum { CONV_VECTORS = 3 }; /* number of vectors in a row of a tile */
 
-/* The destination of the sums of a tile, a small matrix that fits in registers: `rows` rows of
- * `lanes` numbers of `c`, at most as many as conv_class says; c_row is the stride of rows.  At the
- * end, bias[row] is added, or bias[lane] by tile_of_places() (NULL: none).  `fresh`: c is written
- * without being read. */
+/* The destination of the sums of a tile (a small matrix that fits in registers): `rows` rows of
+ * `lanes` numbers at `c`, at most conv_class.rows and conv_class.lanes; c_row is the stride of
+ * rows.  At the end, bias[row] is added, or bias[lane] by tile_of_places() (NULL: none).  `fresh`:
+ * c is written without being read. */
 typedef struct conv_tile {
     void *c;
     int64_t c_row;
@@ -25,22 +25,22 @@ typedef struct conv_class {
     int rows, lanes; /* sizes of a tile */
     int bytes;       /* bytes of a number */
     /* Add to t->c the product of matrices a [rows, k] and b [k, lanes].  Column p of `a` is `rows`
-     * contiguous numbers.  Vector v of row p of b is at b[v] + p * b_step numbers, at any
-     * address. */
+     * contiguous numbers.  Vector v of row p of b is b_step * p numbers after b[v], and need not be
+     * aligned. */
     void (*tile)(int64_t k, const void *a, const void *const b[CONV_VECTORS], int64_t b_step,
                  const conv_tile *t);
-    /* like `tile`, but row p of b is contiguous, at b + off[p] numbers */
+    /* like `tile`, but row p of b is contiguous, off[p] numbers after b */
     void (*tile_at)(int64_t k, const void *a, const void *b, const int64_t *off,
                     const conv_tile *t);
     /* Add to number [row, lane] of t->c the sum over t < taps and i < k of
      * a[t rows + row][first + i] b[t k + i, lane].  `a` is an array of addresses; a row of b is
-     * contiguous, in whole vectors.  NULL: the class is an integer type. */
+     * contiguous, in whole vectors.  This pointer is NULL if the class is an integer type. */
     void (*tile_of_places)(int64_t taps, int64_t first, int64_t k, const void *const *a,
                            const void *b, const conv_tile *t);
     /* Copy numbers to `k` rows of `lanes` numbers.  Row i is composed of `n` runs: run s is len[s]
      * numbers, copied from from[s] + off[i] to lane[s] and the lanes after it.  A run is copied in
-     * whole vectors; the next run overwrites what is too much, and there must be memory for one
-     * more vector after the last row. */
+     * whole vectors, and the next run overwrites the surplus, so there must be memory for one more
+     * vector after the last row. */
     void (*gather)(void *to, int64_t k, const int64_t *off, int n, const void *const *from,
                    const int *lane, const int *len);
     /* Set y [rows, n] to *bias (NULL: 0) + the sum over i < k of w[i w_step] from[off[i] + r

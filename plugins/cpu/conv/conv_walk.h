@@ -1,8 +1,8 @@
 /* conv_walk.h -- walks.  A walk computes the results at every stride-th position of a tensor, from
- * a first one on; each is a sum over channels and taps (positions in the kernel).  conv_run.c makes
- * one walk from a convolution, and one or more from the gradient with respect to the input (one per
- * remainder of a position modulo the stride).  conv.h explains taps, the class of a dtype, and
- * planes. */
+ * a first position on; each result is a sum over channels and taps (positions in the kernel).
+ * conv_run.c makes one walk from a convolution, and one or more from the gradient with respect to
+ * the input (one per remainder of a position modulo the stride).  conv.h explains taps, the class
+ * of a dtype, and planes. */
 #ifndef CPU_CONV_WALK_H
 #define CPU_CONV_WALK_H
 
@@ -27,7 +27,8 @@ typedef struct conv_walk_op {
     int64_t begin[CONV_SPACE], stride[CONV_SPACE];
     const char *bias;          /* bias, converted to the class; NULL: none */
     bool accumulate_in_output; /* sums may be added up in `to` itself */
-    /* for each tap, sum over the channels first; then add up these sums, then add the bias */
+    /* each tap is summed over the channels first, then the sums of the taps are added, then the
+     * bias is added */
     bool separate_taps;
     /* order of the k summands (channel, tap): all taps of channel 0 come first; else all channels
      * of tap 0 come first */
@@ -45,18 +46,18 @@ typedef struct conv_walk_packed {
     int64_t panels; /* panels of a group */
 } conv_walk_packed;
 
-/* How results are cut into blocks, chosen by conv_run_blocks().  A result is a column of a matrix
- * product.  Normally the columns are the results of all samples whose planes are filled
- * (conv_walk_pass), without gaps, and `width` is the number of results in a row.  If `spread`, the
- * columns are all positions of one sample's planes at one index of the first spatial dimension, and
- * `width` is the length of a row of the planes: no elements are gathered, but results are also
- * computed for the positions between the rows, and dropped. */
+/* How results are cut into blocks.  conv_run_blocks() sets all members except `depth` and `rooms`.
+ * A result is a column of a matrix product.  Normally the columns are the results of all samples
+ * whose planes are filled (conv_walk_pass), without gaps, and `width` is the number of results in a
+ * row.  If `spread`, the columns are all positions of one sample's planes at one index of the first
+ * spatial dimension, and `width` is the length of a row of the planes: no elements are gathered,
+ * but results are also computed for the positions between the rows, and dropped. */
 typedef struct conv_walk_blocks {
     int64_t depth, size; /* number of summands multiplied at a time; columns of a block */
-    conv_rooms rooms;
+    conv_rooms rooms;    /* scratch memory of the workers */
     bool spread;
-    /* `width`: see above.  An image is all these samples or, if `spread`, one index of the first
-     * spatial dimension of one sample: number of images; columns of an image. */
+    /* `width`; number of images; columns of an image.  An image is all samples whose planes are
+     * filled or, if `spread`, one index of the first spatial dimension of one sample. */
     int64_t width, images, per_image;
 } conv_walk_blocks;
 
@@ -91,12 +92,13 @@ bool conv_is_thin(const conv_walk *w);
 /* Run a thin walk, whose planes are cut into parts (conv_planes_cut) and whose weights are
  * packed. */
 int conv_run_thin(dp_ctx *ctx, conv_walk *w);
-/* Test whether the walk is depthwise with innermost channels (channels_last); run such a walk,
- * which needs no planes. */
+/* Test whether the walk is depthwise (groups have one input and one output channel) with innermost
+ * channels (channels_last), few taps and no conversion of elements; run such a walk, which needs no
+ * planes. */
 bool conv_is_pixelwise(const conv_walk *w);
 int conv_run_pixelwise(dp_ctx *ctx, conv_walk *w);
-/* Test whether channels are innermost both in the input and in the results; run such a walk, which
- * needs no planes. */
+/* Test whether channels are innermost both in the input and in the results, and the walk's stride,
+ * class and sizes suit conv_run_of_pixels(); run such a walk, which needs no planes. */
 bool conv_is_of_pixels(const conv_walk *w);
 int conv_run_of_pixels(dp_ctx *ctx, const conv_walk *w);
 /* Compute conv_weight() if groups have one input channel and one output channel. */

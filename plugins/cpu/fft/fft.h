@@ -13,9 +13,10 @@
 #include "core/isa.h"
 
 enum {
-    /* largest prime factor with passes of its own; larger ones use Bluestein's convolution */
+    /* largest prime factor with passes of its own; lengths with a larger prime factor use
+     * Bluestein's convolution */
     FFT_PRIME = 61,
-    FFT_PASSES = 48, /* greatest number of passes for a length below 2^63 (radices 8, 4, 2 ...) */
+    FFT_PASSES = 48, /* upper bound of the passes for a length below 2^63 (radices 8, 4, 2 ...) */
     FFT_LONG = 4096, /* least fft_plan.rows of lines that are always transformed one by one */
     FFT_ALIGN = 64,
 };
@@ -50,9 +51,10 @@ struct fft_plan {
  * parts have `dtype`, float32 or float64.  The caller returns the plan with fft_plan_put().
  * Recently used plans stay in a cache.  Errors: DP_ERESOURCE, and those of dp_parallel_for(). */
 int fft_plan_get(dp_ctx *ctx, int64_t n, dp_dtype dtype, bool real, fft_plan **out);
-/* Return a plan to the cache. */
+/* End a use of `plan`, which may be NULL.  If the cache does not have the plan, its last user frees
+ * it here. */
 void fft_plan_put(fft_plan *plan);
-/* Free all cached plans when the plugin is unloaded. */
+/* Free all cached plans; called when the plugin is unloaded. */
 void fft_plans_drop(void);
 
 /* The lanes in a tensor.  Offsets and distances count floats or doubles, not complex numbers. */

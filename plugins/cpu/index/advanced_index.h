@@ -7,15 +7,16 @@
 
 /* The indexing of self in one call.  It owns its tensors; indexing_drop() releases them. */
 typedef struct indexing {
-    /* int64 index of each dimension, all with the same shape; NULL: the dimension is not indexed */
+    /* int64 index of each dimension; NULL: the dimension is not indexed */
     dp_tensor *at[DP_DIM_MAX];
-    dp_tensor *offsets;        /* offsets in bytes of the indexed elements, with that shape */
-    int rank;                  /* number of dimensions of that shape */
-    int64_t shape[DP_DIM_MAX]; /* the shape of the indices [rank] */
+    dp_tensor *offsets;        /* offsets in bytes of the indexed elements, of shape `shape` */
+    int rank;                  /* number of dimensions of `shape` */
+    int64_t shape[DP_DIM_MAX]; /* [rank] shape to which all indices broadcast */
     dp_tensor *from, *moved;   /* self and offsets, viewed with the result's dimensions */
 } indexing;
 
-/* Set up `x`, except the values of `offsets`.  Call indexing_drop() even after a failure. */
+/* Set up `x`, with all `offsets` 0.  The caller must call indexing_drop(), even after a failure.
+ * DP_EINDEX: the indices do not fit self. */
 int indexing_init(dp_ctx *ctx, dp_tensor *self, dp_tensor *const *indices, size_t n, indexing *x);
 /* Release the tensors of `x`. */
 void indexing_drop(indexing *x);

@@ -11,7 +11,7 @@ typedef void (*gs_scatter_loop)(gs_job *job, char *dst, int64_t dst_step, const 
 /* arguments of the loops, shared by all threads */
 struct gs_job {
     size_t bytes;       /* bytes of an element */
-    int64_t size, step; /* size and stride of self in dim */
+    int64_t size, step; /* size and stride of self in gs_call.dim */
     int outside;        /* set if an index was out of range */
     gs_scatter_loop run;
     const void *alpha; /* the element of alpha, for GS_ADD_SCALED */

@@ -7,7 +7,7 @@
 enum { NZ_FLAGS = 1024 }; /* number of elements that are tested at a time */
 
 /* A function that gets the indices of `n` nonzero elements, in row-major order: first + places[i],
- * for i in [0, n).  They are the results from number `to` on. */
+ * for i in [0, n).  `to` is the number of nonzero elements before them. */
 typedef void (*nz_found_fn)(const void *user, int64_t to, int64_t first, const int32_t *places,
                             int64_t n);
 

@@ -4,7 +4,8 @@
 
 #include "core/elements.h"
 
-/* Check that `a` and `b` are on self's device.  DP_ERUNTIME: one of them is on another device. */
+/* Check that `a` and `b` are on self's device; `what` is the operator's name for the error message.
+ * DP_ERUNTIME: a or b is on another device. */
 int index_check_devices(dp_ctx *ctx, const char *what, dp_tensor *self, dp_tensor *a, dp_tensor *b);
 
 #endif

@@ -18,7 +18,8 @@ int lu_factor(dp_ctx *ctx, outs *o, lu *f, dp_tensor *A);
  * code of a failed copy. */
 int lu_end(dp_ctx *ctx, int rc, outs *o, lu *f);
 /* Set *out, owned, to the matrix that is to be factored: the transpose of A if A is real and
- * row-major, else A.  *transposed says which; LAPACK can factor the transpose without a copy. */
+ * contiguous, because the transpose is column-major, as LAPACK needs; else A.  Set *transposed to
+ * whether *out is the transpose. */
 int lu_side(dp_ctx *ctx, dp_tensor *A, bool *transposed, dp_tensor **out);
 
 #endif

@@ -53,6 +53,7 @@ static inline int64_t mx_cols(const dp_view *v)
 int mx_check_matrix(dp_ctx *ctx, const dp_view *v, const char *name, const char *arg);
 /* Check that `v` has at least two dimensions; the message is that of torch.lu. */
 int mx_check_dims(dp_ctx *ctx, const dp_view *v, const char *name);
+/* Check that `v` has at least two dimensions, and that the last two have the same size. */
 int mx_check_square(dp_ctx *ctx, const dp_view *v, const char *name);
 /* Check that LAPACK's 32-bit integers can count the elements of a row and a column.  DP_ERESOURCE:
  * they cannot. */
@@ -113,9 +114,10 @@ int mx_work(dp_ctx *ctx, const outs *o, int i, int inner, dp_tensor **work);
 /* Release `work` and, if `rc` is 0, copy its elements to output `i`.  Return rc, or the code of a
  * failed copy. */
 int mx_done(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *work);
-/* If `rc` is 0, move `made` to output `i`, to whose dtype it must be castable.  If the output is
- * not given, it becomes `made` itself; a given output without elements gets the strides of `made`
- * if `strided`.  `made` is released on failure, too.  Return rc, or the code of a failed step. */
+/* If `rc` is 0, move `made` to output `i`.  An output that is not given becomes `made` itself; a
+ * given output, whose dtype the caller has checked (mx_check_cast()), gets the elements.  If
+ * `strided`, a given output without elements also gets the strides of `made`.  `made` is released
+ * on failure, too.  Return rc, or the code of a failed step. */
 int mx_give(dp_ctx *ctx, int rc, outs *o, int i, dp_tensor *made, bool strided);
 /* Check that `from` can be cast to the dtype of output `i`, and that the output is on the device of
  * the first argument, if it is given ("name: Expected arg to be safely castable from ...").
@@ -161,16 +163,17 @@ void mx_add(mx_batch *b, const dp_tensor *t, int inner);
 int mx_cut(dp_ctx *ctx, mx_batch *b, int64_t lines, size_t step);
 /* Call b->one() for all matrices (or panels) of the batch, on several threads. */
 int mx_run(dp_ctx *ctx, mx_batch *b);
-/* Return the length of the work array that a LAPACK routine stored at `answer`, when it was asked
- * for it (lwork -1), in elements of `dtype`, but at least `least`.  0: LAPACK's integers cannot
+/* Return the length of a work array in elements of `dtype`, but at least `least`.  A LAPACK routine
+ * that was called with lwork -1 has stored the length at `answer`.  0: LAPACK's integers cannot
  * count the elements, and ctx has the error. */
 int mx_lwork(dp_ctx *ctx, dp_dtype dtype, const void *answer, int64_t least);
-/* Add n aligned items to *bytes; return the offset of the first one. */
+/* Add the bytes of `n` items of `item` bytes, rounded up to a multiple of 64, to *bytes.  Return
+ * the old *bytes, the offset of the first item. */
 size_t mx_reserve(size_t *bytes, size_t n, size_t item);
 
 /* Test whether all n elements at `data`, of a dtype of MX_TYPES, are finite. */
 bool mx_finite(dp_dtype dtype, const void *data, size_t n);
-/* Call aten::_linalg_check_errors. */
+/* Call aten::_linalg_check_errors, which fails if an element of `info` is not 0. */
 int mx_check_info(dp_ctx *ctx, dp_tensor *info, const char *name, bool is_matrix);
 /* Set all elements of `t` to 0. */
 int mx_zero(dp_ctx *ctx, dp_tensor *t);

@@ -33,15 +33,15 @@ typedef struct gemm {
 } gemm;
 
 /* Cost of one multiplication in a matrix-vector product, as a number of multiplications in a matrix
- * product.  It is high because each of them waits for an element of A from memory. */
+ * product.  The cost is high because each multiplication waits for an element of A from memory. */
 enum { GEMM_WAITS = 32 };
 
 /* Convert a Scalar.  Products of real dtypes ignore the imaginary part. */
 gemm_number gemm_scalar(dp_value v);
 
-/* Check a product before gemm_run().  DP_ERESOURCE: `k` is greater than INT32_MAX; expanded
- * operands (stride 0) reach that without much memory.  If OpenBLAS will compute the product, the
- * error may also be one of blas_ready(). */
+/* Check a product before gemm_run().  DP_ERESOURCE: `k` is greater than INT32_MAX, which is
+ * possible with little memory if operands are expanded (stride 0).  If OpenBLAS will compute the
+ * product, the error may also be one of blas_ready(). */
 int gemm_check(dp_ctx *ctx, const gemm *g);
 /* Return the bytes of 64-byte aligned scratch memory that a product needs. */
 size_t gemm_scratch(const gemm *g);

@@ -8,9 +8,9 @@
  *
  * LAPACK4(name, s, d, c, z, parameters)   the symbols for the dtypes float32, float64, complex64
  *                                         and complex128
- * LAPACK2(name, f, d, parameters)         the symbols for two dtypes: a routine that takes one more
- *                                         array (rwork) for complex dtypes has one table for the
- *                                         real dtypes and one for the complex dtypes */
+ * LAPACK2(name, f, d, parameters)         the symbols for two dtypes, both real or both complex; a
+ *                                         routine that takes one more array (rwork) for complex
+ *                                         dtypes has one such table for each of the two kinds */
 #define LAPACK(name, ...) LAPACK4(name, s##name##_, d##name##_, c##name##_, z##name##_, __VA_ARGS__)
 
 #define LAPACK_REAL(name, ...)    LAPACK2(name, s##name##_, d##name##_, __VA_ARGS__)

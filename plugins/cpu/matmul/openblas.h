@@ -1,5 +1,5 @@
-/* openblas.h -- loading of OpenBLAS at the first call that needs it, and a limit on its buffers,
- * one for each thread that computes. */
+/* openblas.h -- loading of OpenBLAS at the first call that needs it, and a limit on the buffers
+ * that OpenBLAS maps, one for each thread that computes. */
 #ifndef CPU_OPENBLAS_H
 #define CPU_OPENBLAS_H
 
@@ -16,8 +16,8 @@ extern struct blas_functions {
 
 /* Open OpenBLAS, fill `blas` and the tables of lapack.h, and report to the host which kernels
  * OpenBLAS uses.  Every kernel that uses the tables calls this first.  DP_ERESOURCE: no memory for
- * OpenBLAS.  DP_ERUNTIME: the system does not have OpenBLAS.  After an error, a later call tries
- * again. */
+ * OpenBLAS.  DP_ERUNTIME: the system does not have OpenBLAS, or OpenBLAS lacks a function.  After
+ * an error, a later call tries again. */
 int blas_ready(dp_ctx *ctx);
 
 /* Call blas_enter() before, and blas_leave() after, each call of OpenBLAS that computes; calls must

@@ -18,12 +18,13 @@ typedef struct eb_bags {
     dp_dtype dtype, index_dtype;
     int64_t rows, dim, n, bags; /* sizes of the table [rows, dim]; number of indices, of bags */
     const int64_t *at, *from;   /* [n] row of each index; [bags] first index of each bag */
-    const double *factor;
+    const double *factor;       /* [n] weight of each index; NULL: all 1 */
     const float *packed; /* the table's elements if it is contiguous and float32, else NULL */
 } eb_bags;
 
-/* Check the arguments and read indices and offsets; an error is in p.rc. */
+/* Check the arguments and read indices and offsets; an error is in b->p.rc. */
 void eb_prepare(dp_ctx *ctx, eb_bags *b);
+/* Check that `d`, the dtype of argument `name`, is int32 or int64.  DP_ERUNTIME: it is not. */
 int eb_check_index_dtype(dp_ctx *ctx, const char *name, dp_dtype d);
 /* Convert row `row` of the table to doubles [dim]. */
 void eb_load_row(const eb_bags *b, int64_t row, double *to);

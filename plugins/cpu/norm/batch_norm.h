@@ -25,6 +25,7 @@ typedef struct bn_batch {
 
 /* Check the arguments.  With `training`, running statistics may be NULL. */
 int bn_check(dp_ctx *ctx, bn_batch *b, bool training);
+/* Check that `t`, argument `name`, is NULL or has `channels` elements. */
 int bn_check_vector(dp_ctx *ctx, const char *name, dp_tensor *t, int64_t channels);
 /* Set the members that describe the input, and allocate `mean` and `squares`. */
 void bn_prepare(bn_batch *b);
@@ -43,8 +44,8 @@ int64_t bn_make_chunks(bn_batch *b, nm_columns *c);
 void bn_add_chunks(const nm_columns *c, int64_t chunks, double *first, double *second);
 /* Return the number of elements in a channel. */
 double bn_count(const bn_batch *b);
-/* Set *out to a new tensor of `dtype` with values [n]; `values` NULL: a call without memory, whose
- * result has no elements to set. */
+/* Set *out to a new tensor of `dtype` with values [n].  `values` may be NULL only if an earlier
+ * step of b->p has failed; *out then stays. */
 void bn_give_vector(bn_batch *b, const double *values, int64_t n, dp_dtype dtype, dp_tensor **out);
 /* Return 1 / sqrt(variance + eps) per channel.  The variance is computed from b->squares or,
  * outside training, is the running variance; b->mean is then set to the running mean. */

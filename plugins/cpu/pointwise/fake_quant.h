@@ -5,7 +5,7 @@
 
 #include "core/dense.h"
 
-/* the range of quantized integers, rules of rounding, and the argument grad_factor */
+/* the range of quantized integers, the rule of rounding, and the argument grad_factor */
 typedef struct fq_range {
     int64_t min, max;
     bool whole; /* zero points are integers, and are added after rounding; else before rounding */
@@ -23,8 +23,8 @@ static inline double fq_clamped(const fq_range *r, int64_t q)
     return fmin(fmax((double)q, (double)r->min), (double)r->max);
 }
 
-/* Set *out, owned, to `t` in `dtype`, viewed with a shape that broadcasts with self.  `t` has one
- * number per index of self's dimension `axis`; a 0-dim t stays 0-dim. */
+/* Set *out, owned, to `t` in `dtype`, viewed with a shape of `ndim` dimensions that broadcasts with
+ * self.  `t` has one number per index of self's dimension `axis`; a 0-dim t stays 0-dim. */
 int fq_along_axis(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, int64_t axis, int ndim,
                   dp_tensor **out);
 /* Set out [2], owned, to 0-dim CPU tensors of `scale` and `zero`. */
@@ -33,6 +33,8 @@ int fq_one_of_each(dp_ctx *ctx, double scale, int64_t zero, dp_tensor *out[2]);
 int fq_number_of(dp_ctx *ctx, dp_tensor *t, int64_t at, double *out);
 /* Fail unless `inside`, which says that all zero points are in the range. */
 int fq_check_zero(dp_ctx *ctx, bool inside);
+/* Check that the scales `s`, float32, and the zero points `z` are 1-dim tensors with one number per
+ * index of dimension `axis` of `x`. */
 int fq_check_channels(dp_ctx *ctx, const dp_view *x, const dp_view *s, const dp_view *z,
                       int64_t axis);
 

@@ -61,7 +61,7 @@ typedef struct pw_row {
 /* a row with a faster kernel, which is used if a Scalar has the value `value` */
 typedef struct pw_when {
     int input; /* index of a Scalar input, or PW_INPUTS_MAX + the index of a parameter */
-    int row;
+    int row;   /* row in pw_op.tables */
     double value;
 } pw_when;
 
@@ -69,11 +69,12 @@ typedef struct pw_when {
 typedef struct pw_op {
     const char *name;
     const pw_row *const *tables; /* [DP_ISA_LEVELS]: kernels by vector level and row */
+    /* row in the tables; PW_*; number of inputs, of parameters, of items of `when` */
     int row, flags, n_in, n_params, n_when;
     unsigned rounded;                  /* bit i: parameter i is rounded to the common dtype */
     const char *params[PW_PARAMS_MAX]; /* [n_params] names of the parameters */
     const pw_when *when;               /* [n_when] */
-    const char *no_bool;               /* error if an input is bool; NULL: bool is allowed */
+    const char *no_bool;               /* error if a tensor input is bool; NULL: bool is allowed */
     const char *fault;                 /* error if a loop sets `fault` */
     /* check of the arguments before all other checks: returns 0 or an error code; NULL: no check */
     int (*check)(dp_ctx *ctx, const dp_value *ins, const dp_value *params);

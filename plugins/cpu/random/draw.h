@@ -13,10 +13,12 @@
 /* a distribution */
 typedef struct draw draw;
 struct draw {
-    /* Make `n` elements of dtype `made` from the generator that the caller has entered. */
+    /* Make `n` elements of dtype `made` from the generator that the caller has entered
+     * (dp_generator_enter()). */
     int (*make)(dp_ctx *ctx, const draw *d, void *out, int64_t n);
     dp_dtype made;
-    double a, b; /* a, b, range, base: parameters of `make` */
+    /* the members below are parameters, whose meaning depends on `make` */
+    double a, b;
     uint64_t range;
     int64_t base;
 };
@@ -28,8 +30,8 @@ enum { DRAW_BLOCK = 1024 }; /* elements that are made at a time if they must be 
  * DP_ERUNTIME: self has another dtype, or elements share memory. */
 int draw_fill(dp_ctx *ctx, const char *name, unsigned types, dp_tensor *self, dp_generator *g,
               const draw *d);
-/* Fill self with normal numbers.  As in PyTorch, the method for at least 16 contiguous elements
- * differs from that for fewer. */
+/* Fill self with normal numbers.  As in PyTorch, contiguous tensors of at least 16 numbers (a
+ * complex element is two numbers) are filled by another method than other tensors. */
 int draw_normal(dp_ctx *ctx, dp_tensor *self, dp_generator *g, double mean, double deviation);
 /* Make n contiguous elements of `dtype`; the caller has entered the generator. */
 int draw_run(dp_ctx *ctx, const draw *d, dp_dtype dtype, void *out, int64_t n);

@@ -11,8 +11,8 @@
 
 /* the elements of a line that are returned, and their order */
 typedef enum ln_op {
-    LN_SORT,      /* all elements, sorted; equal elements keep their order */
-    LN_TOP,       /* the first k elements, sorted if `sorted` */
+    LN_SORT,      /* all elements, sorted (ln_call.stable) */
+    LN_TOP,       /* the first k elements, sorted if ln_call.sorted */
     LN_KTH,       /* the element of rank k, counted from 0 */
     LN_MEDIAN,    /* the lower median, or the first NaN */
     LN_NANMEDIAN, /* the lower median of the elements that are not NaN */
@@ -33,9 +33,9 @@ typedef struct ln_call {
 } ln_call;
 
 /* Store the returned elements of each line in `values`, which has self's dtype, and their indices
- * in the line in `indices`, which is int64.  Both have the sizes of self, except in dim; if only
- * one element is returned, they do not have dim.  Neither may share memory with self.  The dtype of
- * self must not be complex. */
+ * in the line in `indices`, which is int64.  Both have the sizes of self except in dim, where they
+ * have the number of returned elements; for operations other than LN_SORT and LN_TOP they may lack
+ * dim.  Neither may share memory with self.  The dtype of self must not be complex. */
 int ln_run(dp_ctx *ctx, const ln_call *c, dp_tensor *values, dp_tensor *indices);
 
 #endif

@@ -197,15 +197,15 @@ static void NAME(sort_any)(REC *r, int64_t n)
 {
     if (n > 1)
         NAME(sort_parts)(r, 0, n, NAME(depth)(n));
-    /* after a stop, records may be far from their positions, and this would take n^2 steps */
+    /* after a stop, records may be far from their positions, and insertion would take n^2 steps */
     if (!ln_stops(n))
         NAME(insertion_sort)(r, n);
 }
 
 /* -- operations on a line: the returned records are moved to the front -- */
 
-/* Sort by the bytes of the keys, the last byte first; a byte that is equal in all keys is
- * skipped. */
+/* Sort by the bytes of the keys, the least significant byte first; a byte that is equal in all keys
+ * is skipped. */
 static void NAME(radix_sort)(REC *r, REC *room, int64_t n)
 {
     int64_t count[KEY_BYTES][256] = {{0}};

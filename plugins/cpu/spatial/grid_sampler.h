@@ -1,9 +1,10 @@
 /* grid_sampler.h -- the loops of grid_sampler, which samples an input at the points of a grid:
  * grid_sampler.c calls the loops, levels/grid_sampler.c defines them.
  *
- * A sample is a weighted sum of some input elements, the taps of its point.  A table has the taps
- * of some points: indices of elements in a plane of the input, their weights, and the derivatives
- * of the weights by the point's coordinates.  Both gradients are sums over the taps, too. */
+ * A sample is a weighted sum of some input elements, the taps of its point.  A plane is one channel
+ * of one image of the input or the result.  A table has the taps of some points: indices of
+ * elements in a plane of the input, their weights, and the derivatives of the weights by the
+ * point's coordinates.  The gradients of the input and of the grid are sums over the taps, too. */
 #ifndef CPU_GRID_H
 #define CPU_GRID_H
 
@@ -37,8 +38,8 @@ typedef struct grid_job {
 } grid_job;
 
 /* Loops for dp_parallel_for(); `user` is the grid_job.  `sample` computes the result, over
- * n * blocks; `input_back` adds the gradient of the input to zeros, over n * groups; `grid_back`
- * computes the gradient of the grid, over n * blocks. */
+ * n * blocks; `input_back` adds the gradient of the input to `out`, which the caller has set to
+ * zeros, over n * groups; `grid_back` computes the gradient of the grid, over n * blocks. */
 typedef struct grid_loops {
     dp_range_fn sample, input_back, grid_back;
 } grid_loops;

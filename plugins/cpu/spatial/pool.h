@@ -12,11 +12,11 @@ typedef struct pooling {
     bool batched;     /* tensors have a batch dimension */
     space from, to;
     wn_axis *axes;    /* [WN_AXES] if by_plane is 0; else [planes * WN_AXES] */
-    int64_t by_plane; /* 1: each plane has axes of its own; 0: all planes share the axes */
+    int64_t by_plane; /* 1: each plane has axes of its own (pool_max() only); 0: all share them */
 } pooling;
 
 /* Test whether nothing is computed, because neither the input nor the result has elements, or
- * because tensors have no memory (fake calls). */
+ * because the call's tensors have no memory (dp_memoryless()). */
 bool pool_is_empty(dp_ctx *ctx, const pooling *p);
 /* Allocate n sets of WN_AXES axes.  NULL: over a memory limit. */
 wn_axis *pool_axes(dp_ctx *ctx, int64_t n);
@@ -35,9 +35,9 @@ int pool_add_back(dp_ctx *ctx, const pooling *p, dp_tensor *grad, dp_tensor **ou
  * outside its plane. */
 int pool_scatter(dp_ctx *ctx, const pooling *p, bool add, dp_tensor *grad, dp_tensor *indices,
                  dp_tensor **out);
-/* Set *back to the transposed pooling, for gradients: for each element of p's input, it sums the
- * elements of a result to which the input element contributes.  `bytes` is the size of a weight, 0
- * if the axes have no weights. */
+/* Set *back to the transposed pooling, for gradients: pool_add() of *back sums, for each element of
+ * p's input, the elements of the result to which this input element contributes.  p->by_plane must
+ * be 0.  `bytes` is the size of a weight, 0 if the axes have no weights. */
 int pool_turn(dp_ctx *ctx, const pooling *p, size_t bytes, pooling *back);
 /* Check that `t` has the sizes of p->to.  Source: check_dim_size. */
 int pool_check_grad(dp_ctx *ctx, const pooling *p, dp_tensor *t);

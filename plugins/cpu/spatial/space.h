@@ -47,9 +47,9 @@ typedef struct space_out {
     bool given;
 } space_out;
 
-/* Make or resize *out, with a batch dimension if `batched`, and set up `o`.  The caller writes
- * o->work and then calls space_end(), unless this function fails.  *out may share memory with
- * inputs [n].  Errors: those of dp_set_output(). */
+/* Make or resize *out, with a batch dimension if `batched`, and set up `o`.  If this function does
+ * not fail, the caller writes o->work and then calls space_end().  *out may share memory with
+ * inputs [n].  Errors: those of dp_set_output(), dp_resize() and dp_empty(). */
 int space_begin(dp_ctx *ctx, space_out *o, const space *s, bool batched, dp_tensor **out,
                 dp_tensor *const *inputs, int n);
 /* If `rc` is 0, copy the result to *out; else release *out if it was made.  Return the code of the

@@ -11,9 +11,9 @@ enum { US_NEAREST, US_EXACT, US_LINEAR, US_CUBIC, US_LINEAR_AA, US_CUBIC_AA };
 typedef struct us_kind {
     /* names in error messages: of the operator, of its loop, of the gradient */
     const char *name, *types_name, *back_name;
-    int mode, dims;
-    unsigned types, back_types;
-    bool last, last_back; /* the result, and the gradient, may be channels_last */
+    int mode, dims;             /* US_*; number of spatial dimensions */
+    unsigned types, back_types; /* masks of dtypes (DENSE_BIT()) that each of them takes */
+    bool last, last_back;       /* the result, and the gradient, may be channels_last */
 } us_kind;
 
 /* an axis that is resampled */
@@ -22,12 +22,12 @@ typedef struct us_axis {
     bool align;    /* align_corners */
     double scale;  /* the scale argument; 0 or less stands for out / in */
     bool wide;     /* indices and weights are computed in double, not in float */
-    bool by_index; /* nearest neighbours are found by PyTorch's integer formula */
+    bool by_index; /* nearest neighbours are those of PyTorch's nearest_idx() */
 } us_axis;
 
-/* Make the taps of an axis.  DP_ERESOURCE: there are too many. */
+/* Make axis `a` with the taps of `u` for `mode` (US_*).  DP_ERESOURCE: there are too many taps. */
 int us_make(dp_ctx *ctx, int mode, const us_axis *u, wn_axis *a);
-/* Run the operator of `k`; run its gradient. */
+/* Run the operator that `k` describes; run the gradient of this operator. */
 int us_forward(dp_call *call, const us_kind *k);
 int us_backward(dp_call *call, const us_kind *k);
 

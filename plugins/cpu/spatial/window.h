@@ -78,7 +78,8 @@ typedef struct wn_lines {
 } wn_lines;
 
 /* The loops for one type of elements.  `which` has int32 indices if the elements are float32, int64
- * indices if they are float64.  add_places() and max_places() compute the elements of a wn_row. */
+ * indices if they are float64.  add_places() and max_places() compute the elements of a wn_row.
+ * For int64 elements, the members for maxima and no_row are NULL. */
 typedef struct wn_loops {
     /* set acc [len] to the sum of n <= WN_ROWS rows, times weights if they are given; `first`
      * false: add to acc */
@@ -109,8 +110,8 @@ void wn_seal(wn_axis *a);
 /* Make an axis in which each element has itself as its only tap. */
 int wn_same(dp_ctx *ctx, wn_axis *a, int64_t n);
 /* Make the transposed axis, for gradients: the taps of input element i are the elements of the
- * result that have i as a tap.  If `a` has windows, their step must be 1, and their begins and ends
- * must be ascending. */
+ * result that have i as a tap.  `bytes` is the size of a weight; if `a` has no weights, it is not
+ * used.  If `a` has windows, their step must be 1, and their begins and ends must be ascending. */
 int wn_transposed(dp_ctx *ctx, const wn_axis *a, size_t bytes, wn_axis *transposed);
 
 /* A computation of `y` and, for maxima, of their indices, from the contiguous input `x`.  x has

@@ -194,7 +194,8 @@ static fft_pair FN(run_passes)(const fft_plan *p, fft_pair x, fft_pair y, int64_
 
 /* -- one line as a matrix -- */
 
-/* Set y [n2, n1] to the transpose of x [n1, n2] times w [n1, n2], element by element. */
+/* Multiply x [n1, n2] by w [n1, n2], element by element, and set y [n2, n1] to the transpose of the
+ * product. */
 static void FN(turn)(const T *restrict xr, const T *restrict xi, const T *restrict wr,
                      const T *restrict wi, T *restrict yr, T *restrict yi, int64_t n1, int64_t n2)
 {

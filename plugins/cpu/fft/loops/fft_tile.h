@@ -3,7 +3,8 @@
  * for each T, the type of a real or imaginary part.  FN(name) is the name of a function for that T,
  * and N is the type of a complex number (fft_dft.h). */
 
-/* Copy `n` complex numbers x, pairs of parts, to arrays of real parts and of imaginary parts. */
+/* Copy the `n` complex numbers x, each a pair of a real and an imaginary part, to an array of real
+ * parts and an array of imaginary parts. */
 static void FN(part)(T *restrict re, T *restrict im, const T *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -78,7 +79,7 @@ FFT_INLINE void FN(split_real)(N *a, N *b, N w)
     *b = (N){even.re - odd.re, odd.im - even.im};
 }
 
-/* Convert back: invert split_real(), and multiply by 2. */
+/* Convert *a and *b back: invert split_real(), and multiply by 2. */
 FFT_INLINE void FN(join_real)(N *a, N *b, N w)
 {
     N even = {a->re + b->re, a->im - b->im};

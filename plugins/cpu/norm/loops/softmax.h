@@ -21,7 +21,7 @@
             for (; i < end_; i += LANES)                                                           \
                 for (l = 0; l < LANES; l++)                                                        \
                     lanes_[l] += f(i + l);                                                         \
-        left_ = n - i < LANES ? n - i : LANES; /* more than LANES if the loop was stopped */       \
+        left_ = n - i < LANES ? n - i : LANES; /* n - i >= LANES: the loop was stopped */          \
         for (l = 0; l < left_; l++)                                                                \
             lanes_[l] += f(i + l);                                                                 \
         sum = FN(add_lanes)(lanes_);                                                               \
@@ -62,7 +62,7 @@ static inline T FN(greatest)(const T *restrict x, int64_t n)
         for (; i < end; i += LANES)
             for (int l = 0; l < LANES; l++)
                 lanes[l] = GREATER(x[i + l], lanes[l]);
-    int64_t left = n - i < LANES ? n - i : LANES; /* more than LANES if the loop was stopped */
+    int64_t left = n - i < LANES ? n - i : LANES; /* n - i >= LANES: the loop was stopped */
     for (int64_t l = 0; l < left; l++)
         lanes[l] = GREATER(x[i + l], lanes[l]);
     HALVES(GREATER)

@@ -269,8 +269,7 @@ static inline double _Complex pw_complex_f64(double re, double im)
 
 /* -- every real type -- */
 
-/* Define functions for type t.  greater and lesser return NaN if an argument is NaN; clip returns
- * NaN if one of its arguments is NaN. */
+/* Define functions for type t.  greater, lesser and clip return NaN if an argument is NaN. */
 #define PW_REAL_(t, T)                                                                             \
     static inline T pw_greater_##t(T x, T y)                                                       \
     {                                                                                              \
@@ -346,7 +345,7 @@ static inline bool pw_apart(int64_t x, int64_t y)
     {                                                                                              \
         return x < 0 ? (T)-x : x;                                                                  \
     }                                                                                              \
-    /* Return gcd(x, y) as at::native::gcd; the magnitude of the least integer is negative. */     \
+    /* Return gcd(x, y) like at::native::gcd: negative if the magnitude wraps to the least T. */   \
     static inline T pw_gcd_##t(T x, T y)                                                           \
     {                                                                                              \
         x = pw_size_##t(x);                                                                        \

@@ -187,8 +187,8 @@ static void WN(max_places)(const wn_row *r)
     best[j] = b;                                                                                   \
     at[j] = w;
 
-/* Set y [n], where n <= WN_BLOCK, to the maxima over `count` input elements each: y[j] is the
- * maximum of places[k][j], whose index is ids[k].  Set index [n] to the indices of the maxima. */
+/* Set y[j], for j < n <= WN_BLOCK, to the maximum of places[k][j] over k < `count`, and index[j] to
+ * ids[k] of that maximum; if `count` is 0, to -infinity and ids[0]. */
 static void WN(max_lanes)(const T *const *places, const I *ids, int count, T *y, int64_t *index,
                           int64_t n)
 {

@@ -1,6 +1,6 @@
 /* loops/erfinv.h -- the inverses of the normal distribution and of the error function: the rational
- * functions of Cephes (S. Moshier), with fused multiply-adds.  They take half as long as unfused
- * ones, and are as exact. */
+ * functions of Cephes (S. Moshier), with fused multiply-adds, which take half as long as separate
+ * multiplications and additions, and are as exact. */
 #ifndef CPU_LOOPS_SPECIAL_INVERSE_H
 #define CPU_LOOPS_SPECIAL_INVERSE_H
 

@@ -193,8 +193,8 @@ DPM_INLINE uint64_t pw_bessel_far_f32(float x)
     return dpm_far_f64(x);
 }
 
-/* parts of a Bessel function for large a: the function is p times `sum` or `difference`, plus or
- * minus q times the other one.  sum is sin a + cos a, difference is sin a - cos a. */
+/* parts of a Bessel function for large a: `sum` is sin a + cos a, `difference` is sin a - cos a,
+ * and the function is p times one of these, plus or minus q times the other */
 typedef struct sf_wave {
     double p, q, sum, difference;
 } sf_wave;
