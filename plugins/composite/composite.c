@@ -18,7 +18,7 @@ int options_check(dp_ctx *ctx, const options *o)
     return 0;
 }
 
-/* empty_like() on another device: the strides that it would choose, over memory of that device. */
+/* Make a tensor like `t` on `device`, with the strides that empty_like() chooses.  *out owned. */
 static int like_elsewhere(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_device device,
                           dp_memory_format format, dp_tensor **out)
 {

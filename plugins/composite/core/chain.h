@@ -5,8 +5,8 @@
  *     dp_tensor *size = chain_T(&c, "aten::abs", self);
  *     return chain_end(&c, chain_Ts(&c, "aten::eq.Scalar", size, dp_double(INFINITY)), out);
  *
- * After a step has failed, later steps do nothing, and return NULL or the tensor argument that they
- * would have changed; chain_end() returns the code of the failed step. */
+ * After a step has failed, a later step does nothing, and returns NULL or its tensor argument;
+ * chain_end() returns the code of the failed step. */
 #ifndef COMPOSITE_CHAIN_H
 #define COMPOSITE_CHAIN_H
 
@@ -52,7 +52,7 @@ dp_tensor *chain_call(chain *c, const char *op, const char *code, ...);
 /* Move the reference to `t` to the chain, and return t. */
 dp_tensor *chain_keep(chain *c, dp_tensor *t);
 /* Copy the CPU tensor `host` to `device` and return the copy; return `host` itself if device is the
- * CPU.  The reference to `host` moves to the chain. */
+ * CPU.  The reference to `host` moves to the chain, in which no step may have failed. */
 dp_tensor *chain_move(chain *c, dp_tensor *host, dp_device device);
 enum { REDUCTION_NONE, REDUCTION_MEAN, REDUCTION_SUM }; /* at::Reduction */
 /* Reduce t, a loss, to its mean or its sum; any other `reduction` leaves t as it is. */

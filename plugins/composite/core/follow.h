@@ -14,7 +14,7 @@ enum {
     FOLLOW_LAYOUT, /* the layout strided */
     FOLLOW_NONE,
     FOLLOW_FALSE,
-    FOLLOW_INT,     /* the number i; FALSE, INT and EACH are only for follow_each() */
+    FOLLOW_INT,     /* the int i; FOLLOW_FALSE, _INT and _EACH are only for follow_each() */
     FOLLOW_EACH,    /* one element of argument i of the call, a list */
     FOLLOW_MADE,    /* a new tensor like return i of a fake run of the call's operator */
     FOLLOW_CHECKED, /* argument i of the call, after a fake run has done the operator's checks */

@@ -19,7 +19,7 @@ typedef struct list {
 } list;
 
 /* Begin a list of at most `capacity` tensors.  DP_ERESOURCE in the field `rc`: `capacity` is
- * greater than the number of tensors that an operator call may return. */
+ * greater than the number of tensors that an operator call may return, or there is no memory. */
 list list_of(dp_ctx *ctx, size_t capacity);
 /* Return the address to which the next tensor is to be written; the list must have no error.  The
  * caller then passes the code of the call that writes it to list_made(). */

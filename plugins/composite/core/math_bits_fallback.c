@@ -3,8 +3,9 @@
  * _conj and _neg_view return views of unchanged memory that have one more dispatch key, Conjugate
  * or Negative.  An operator that has no kernel of its own for that key runs the fallback: it
  * replaces each argument that has the bit by a resolved copy, redispatches the operator to the
- * keys below, and copies written arguments back (aten/src/ATen/native/MathBitsFallback.h).  An
- * argument of which the operator returns a view is not replaced.
+ * keys below, and copies the results back to written arguments
+ * (aten/src/ATen/native/MathBitsFallback.h).  An argument of which the operator returns a view is
+ * not replaced.
  *
  * Operators: as_strided, clone, _conj_physical, conj_physical, copy, empty_like, full_like,
  * new_empty, new_empty_strided, new_full, new_ones, new_zeros, ones_like, resolve_conj,
@@ -81,8 +82,8 @@ static int replace_all(resolution *s, uint64_t viewed, dp_value *args)
     return rc;
 }
 
-/* Copy written copies back to the arguments that they replaced, if `rc` is 0, and release all
- * copies.  Return rc, or the error of copying back. */
+/* If `rc` is 0, copy each written copy back to the argument that it replaced, unless the argument
+ * is a list.  Release all copies.  Return rc, or the error of copying back. */
 static int finish(resolution *s, int rc, const dp_schema_info *info)
 {
     dp_ctx *ctx = s->call->ctx;
@@ -134,7 +135,7 @@ DP_FALLBACK(Conjugate, resolve)
 DP_FALLBACK(Negative, resolve)
 
 /* Operators that skip the fallback, because they only read sizes, resolve the bit themselves
- * (dp_copy()), or only change the sizes and strides of their argument. */
+ * (dp_copy()), or only change the sizes, strides or storage of their argument. */
 #define SEE_THROUGH(key)                                                                           \
     DP_LIBRARY_IMPL(aten, key, DP_IMPL_FALLTHROUGH("copy_"), DP_IMPL_FALLTHROUGH("clone"),         \
                     DP_IMPL_FALLTHROUGH("_conj_physical"), DP_IMPL_FALLTHROUGH("conj_physical_"),  \

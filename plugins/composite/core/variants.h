@@ -1,7 +1,7 @@
 /* variants.h -- overloads derived from another overload, the target; the generated kernels of
- * gen/composite_variants.c call these functions.  Each function takes the name of the target and
- * calls it with the arguments of the call, except for the differences that its comment
- * describes. */
+ * gen/composite_variants.c call these functions.  Each variant_*() function calls the operator with
+ * the full name `target`, with the arguments of the call, except for the differences that the
+ * function's comment describes. */
 #ifndef COMPOSITE_VARIANTS_H
 #define COMPOSITE_VARIANTS_H
 
@@ -19,7 +19,8 @@ int variant_wrapped(dp_call *call, const char *target, uint32_t scalars);
  * result, VARIANT_SAME to VARIANT_COMPLEX.  DP_ERUNTIME: VARIANT_REAL of a complex tensor in
  * place. */
 int variant_by_out(dp_call *call, const char *target, int result);
-/* Check of the dtype of a written tensor: the result can be cast to it; the result has it. */
+/* Checks of a written tensor's dtype: the result's dtype can be cast to that dtype; both dtypes are
+ * the same. */
 enum { VARIANT_CAST, VARIANT_EXACT };
 /* Call `target`, the overload without the call's last arguments, the out= tensors.  There is one
  * out= tensor per return of the target; it is resized and gets a copy of that return.  `dtype` is
@@ -30,8 +31,8 @@ int variant_out_of(dp_call *call, const char *target, int dtype);
  * `dtype` is VARIANT_CAST or VARIANT_EXACT. */
 int variant_in_place_of(dp_call *call, const char *target, int dtype);
 /* Prepare args [n] for a call whose result will then be written to the tensor args[0]: if an
- * argument requires a gradient, replace args[0] by a clone, since backward may read its old
- * elements.  *copy is the clone, owned by the caller, or NULL. */
+ * argument requires a gradient, replace args[0] by a clone, since backward may read the elements
+ * that args[0] has before that write.  *copy is the clone, owned by the caller, or NULL. */
 int spare_self(dp_ctx *ctx, dp_value *args, uint32_t n, dp_tensor **copy);
 /* Call `target`, of which the call's operator is an alias. */
 int variant_alias(dp_call *call, const char *target);

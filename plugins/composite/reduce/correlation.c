@@ -42,8 +42,8 @@ static int check_weights(dp_ctx *ctx, const char *name, dp_tensor *w, int64_t n,
 }
 
 /* Return the divisor of the covariances: `sum`, the sum of the weights `w` or the number of
- * observations, minus a term for `correction` (1 is Bessel's correction).  `w` and `aweights`, an
- * argument of cov, may be NULL. */
+ * observations, minus a term for `correction` (1 is Bessel's correction); or 0, with a warning, if
+ * this difference is not positive.  `w` and `aweights`, an argument of cov, may be NULL. */
 static dp_tensor *divisor(chain *c, dp_tensor *w, dp_tensor *sum, dp_tensor *aweights,
                           int64_t correction)
 {

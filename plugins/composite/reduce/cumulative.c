@@ -8,7 +8,7 @@ static int extremes(dp_ctx *ctx, const char *helper, dp_tensor *self, int64_t di
 {
     DP_VIEW(x, self);
 
-    if (x.ndim > 0) /* as in PyTorch, `dim` is checked only if self has elements */
+    if (x.ndim > 0) /* as in PyTorch, `dim` of an empty or 0-dim tensor is not checked */
         return x.numel ? dp_invoke(ctx, helper, "TTTi>", self, values, indices, dim) : 0;
     int rc = dp_invoke(ctx, "aten::fill_.Tensor", "TT>", values, self);
     return rc == 0 ? dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", indices, dp_int(0)) : rc;
@@ -85,11 +85,11 @@ static dp_tensor *masked(chain *c, dp_tensor *t, dp_tensor *mask, double value)
     return CHAIN(c, "aten::masked_fill.Scalar", "TTs>T", t, unmasked, dp_double(value));
 }
 
-/* Return the gradient at the first zero of each line along `dim`, and set *mask to true at these
- * zeros, else false.  The gradient is the product of the elements before the zero, times the sum of
- * grad[i] * (product of the elements after the zero up to and including i) for all i from the zero
- * to the last element before the next zero.  The caller sets the gradient of all later elements to
- * 0. */
+/* Return the gradient at the first zero of each 1-d slice along `dim`, and set *mask to true at
+ * these zeros, else false.  The gradient is the product of the elements before the zero, times the
+ * sum of grad[i] * (product of the elements after the zero up to and including i) for all i from
+ * the zero to the last element before the next zero.  The caller sets the gradient of all later
+ * elements to 0. */
 static dp_tensor *at_first_zero(chain *c, dp_tensor *grad, dp_tensor *input, dp_tensor *output,
                                 dp_tensor *zeros_so_far, int64_t dim, dp_tensor **mask)
 {

@@ -36,8 +36,8 @@ static dp_tensor *joined(chain *c, dp_tensor *before, dp_tensor *t, dp_tensor *a
     return n < 2 ? t : CHAIN(c, "aten::cat", "lTi>T", list, n, dim);
 }
 
-/* Replace `t` by the differences of its neighbouring elements, `n` times, and return it.  If `out`
- * is not NULL, the last differences are written to it instead, and NULL is returned. */
+/* Return the `n`th differences of neighbouring elements of `t` along `dim`; n is at most the size
+ * of that dimension.  If `out` is not NULL, write the differences to `out` and return NULL. */
 static dp_tensor *differences(chain *c, dp_tensor *t, int64_t n, int64_t dim, dp_tensor *out)
 {
     DP_VIEW(x, t);

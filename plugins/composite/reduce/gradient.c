@@ -143,7 +143,8 @@ static dp_tensor *negative(chain *c, dp_tensor *t)
 }
 
 /* Estimate the derivative at an edge, like even_edge().  `steps` are the distances between
- * neighbouring samples; the local `h` is the distance nearest to the edge, `k` the next one. */
+ * neighbouring samples; the local `h` is the distance nearest to the edge, `k` the second
+ * nearest. */
 static dp_tensor *uneven_edge(chain *c, dp_tensor *t, int64_t dim, bool back, int64_t order,
                               dp_tensor *steps)
 {
@@ -215,7 +216,7 @@ static int gradient_uneven(const gradient *g, int64_t dim, dp_tensor *coordinate
 
 /* -- the overloads -- */
 
-/* Estimate the derivative along the `i`th dimension of the call.  *out owned. */
+/* Estimate the derivative along dimension dim_of(g, i).  *out owned. */
 static int along_dim(const gradient *g, int64_t i, dp_tensor **out)
 {
     int64_t dim = dim_of(g, i);

@@ -48,8 +48,9 @@ static int check_samples(dp_ctx *ctx, const char *name, dp_tensor *y, dp_tensor 
               : 0;
 }
 
-/* Return the coordinates `x` of samples with the number of dimensions of `y`: a vector extends
- * along `dim`; other tensors get dimensions of size 1 in front. */
+/* Return the coordinates `x` of the samples `y`, as a tensor that broadcasts with y: a vector
+ * extends along `dim`; another tensor with fewer dimensions than y gets dimensions of size 1 in
+ * front. */
 static dp_tensor *expand_coordinates(chain *c, const char *name, dp_tensor *x, dp_tensor *y,
                                      int64_t dim)
 {

@@ -12,7 +12,7 @@ typedef struct quantile_call {
     bool keepdim, ignore_nan;
     dp_str interpolation;
     int mode;
-    int64_t at; /* *dim, wrapped to [0, ndim) */
+    int64_t at; /* *dim, wrapped to [0, ndim), or 0 if `dim` is NULL */
 } quantile_call;
 
 static int find_mode(quantile_call *p)
@@ -84,8 +84,9 @@ static dp_tensor *sorted_lines(chain *c, const quantile_call *p)
 }
 
 /* Return the ranks (indices, perhaps fractional) of the quantiles in the last dimension of
- * `sorted`, as a tensor [.., number of q].  If that dimension has a NaN, the rank is the index of
- * the last element, which is NaN; with ignore_nan, NaNs do not count. */
+ * `sorted`, as a tensor [.., number of q].  If a 1-d slice of `sorted` along that dimension has a
+ * NaN, the rank is the index of the slice's last element, which is NaN; with ignore_nan, NaNs do
+ * not count. */
 static dp_tensor *ranks_of(chain *c, const quantile_call *p, dp_tensor *sorted)
 {
     int64_t last = -1;
@@ -193,8 +194,10 @@ static int scalar_quantile(quantile_call *p, double q, dp_tensor *out, dp_tensor
     return chain_end(&c, NULL, NULL);
 }
 
-/* aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *,
- *     str interpolation="linear") -> Tensor */
+/* The kernels of the overloads default, out, scalar and scalar_out of an operator:
+ * aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *,
+ *     str interpolation="linear") -> Tensor
+ * `out` adds the argument `out`; in the scalar overloads, q is a float. */
 #define QUANTILE(name, nan)                                                                        \
     static int name(dp_ctx *ctx, dp_tensor *self, dp_tensor *q, const int64_t *dim, bool keepdim,  \
                     dp_str interpolation, dp_tensor **out)                                         \

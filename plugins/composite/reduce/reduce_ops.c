@@ -26,8 +26,8 @@ static int count_nonzero(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, dp_te
                      (size_t)(dim ? 1 : 0), out);
 }
 
-/* Count the elements of `self` that are not NaN, along `dim` [n].  *out owned.  DP_ERUNTIME: the
- * dtype is not floating. */
+/* Count the elements of `self` that are not NaN, along `dim` [n], for nanmean.  *out owned.
+ * DP_ERUNTIME: the dtype of self is not floating. */
 static int count_numbers(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n, bool keepdim,
                          dp_tensor **out)
 {
@@ -139,8 +139,8 @@ static int norm_dtype(dp_ctx *ctx, dp_tensor *self, const dp_value *p, int64_t d
 
 /* -- logsumexp -- */
 
-/* Compute log(sum(exp(t))) into *out, and overwrite `t` with exp(t).  Here and in the functions
- * below, if *out is NULL, it is set to a new tensor. */
+/* Compute log(sum(exp(t))) into *out, and overwrite `t` with exp(t).  In this function,
+ * logsumexp_floats() and write_logsumexp(), *out is set to a new tensor if it is NULL. */
 static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, bool keepdim,
                        dp_tensor **out)
 {
@@ -154,7 +154,8 @@ static int log_sum_exp(dp_ctx *ctx, dp_tensor *t, const int64_t *dim, size_t n, 
     return rc < 0 ? rc : dp_invoke(ctx, "aten::log_", "T>", *out);
 }
 
-/* Set *out to the maxima of `self` along `dim` [n], with 0 in place of infinite maxima. */
+/* Set *out to a new tensor: the maxima of `self` along `dim` [n], with 0 in place of infinite
+ * maxima. */
 static int finite_maxima(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
                          dp_tensor **out)
 {
