@@ -5,17 +5,18 @@
 #include "lib/outs.h"
 #include "core/composite.h"
 
-/* linalg_place(), linalg_fill() and linalg_give() move `made`, the results of a call that returned
- * `rc`, to the outputs.  They return rc, or the code of the step that failed.  Source:
+/* linalg_place() and then linalg_fill(), or linalg_give() alone, move `made`, the results of a
+ * call, to the outputs `o`.  `rc` is the code of that call.  If rc is an error, no output is
+ * changed and rc is returned; else 0, or the code of the step that failed.  Source:
  * checkLinalgCompatibleDtype, resize_output, copy_. */
 
-/* Resize output `i`, if it is given, to the shape of `made`.  Call this for all outputs before
+/* If o->given, resize output `i` to the shape of `made`.  Call this for all outputs before
  * linalg_fill().  DP_ERUNTIME: made cannot be cast to the output's dtype ("name: Expected arg to be
  * safely castable"; `arg` NULL stands for "result"). */
 int linalg_place(dp_ctx *ctx, int rc, const dp_tensor *made, outs *o, int i, const char *name,
                  const char *arg);
-/* Set every output to made[i], or, if the output is given, copy made[i] to it and release
- * made[i]. */
+/* For an out= variant (o->given), copy each made[i] to output i; else set output i to made[i].
+ * Release each made[i] that did not become an output. */
 int linalg_fill(dp_ctx *ctx, int rc, dp_tensor *const *made, outs *o);
 /* Run linalg_place() and linalg_fill() for an operator with one output. */
 int linalg_give(dp_ctx *ctx, int rc, dp_tensor *made, outs *o, const char *name);

@@ -1,5 +1,5 @@
-/* trilinear.c -- products of three tensors, bilinear and _trilinear, computed as two products, each
- * one bmm (aten/src/ATen/native/Linear.cpp). */
+/* trilinear.c -- products of three tensors, bilinear and _trilinear, computed with two calls of bmm
+ * (aten/src/ATen/native/Linear.cpp). */
 #include "core/composite.h"
 #include <string.h>
 

@@ -21,7 +21,7 @@ typedef struct rnn_state {
 
 /* Release the tensors of s. */
 void rnn_state_fini(rnn_state *s);
-/* Call aten::linear as a step of chain `c`. */
+/* Call aten::linear as a step of chain `c`.  `bias` may be NULL. */
 dp_tensor *rnn_linear(chain *c, dp_tensor *x, dp_tensor *weight, dp_tensor *bias);
 /* Return the size of t's last dimension. */
 int64_t rnn_columns(const dp_tensor *t);

@@ -1,11 +1,11 @@
 /* sobol.c -- Sobol sequences: points that fill a cube evenly
  * (aten/src/ATen/native/SobolEngineOps.cpp).
  *
- * Each dimension has 30 direction numbers, a row of the state.  In each dimension, a point is the
- * point before it, xor the direction number whose index is the index of the lowest 0 bit of the
- * number of points before.  The first direction numbers of each dimension, and the polynomial from
- * which the others follow, are in sobol.bin; tests/operators/record/sobol_numbers.py, which wrote
- * that file, describes its format.  The numbers are by S. Joe and F. Y. Kuo:
+ * Each dimension has 30 direction numbers, a row of the state.  In each dimension, point n + 1 is
+ * point n xor a direction number, whose index is the index of the lowest 0 bit of n.  The first
+ * direction numbers of each dimension, and the polynomial from which the others follow, are in
+ * sobol.bin; tests/operators/record/sobol_numbers.py, which wrote that file, describes its format.
+ * The numbers are by S. Joe and F. Y. Kuo:
  *
  * Copyright (c) 2008, Frances Y. Kuo and Stephen Joe.  All rights reserved.
  *

@@ -1,6 +1,6 @@
-/* inplace_view.c -- in-place view operators (squeeze_, t_), which change the geometry of their
- * argument (aten/src/ATen/native/TensorShape.cpp).  Each calls the operator without the underscore
- * and gives the geometry of the returned view to the argument.
+/* inplace_view.c -- in-place view operators (squeeze_, t_), which change the sizes and strides of
+ * their argument (aten/src/ATen/native/TensorShape.cpp).  Each calls the operator without the
+ * underscore and gives the sizes and strides of the returned view to the argument.
  *
  * Operators: as_strided, squeeze, t, transpose, unsqueeze. */
 #include "core/composite.h"

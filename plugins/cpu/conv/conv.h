@@ -3,12 +3,12 @@
  *     y[n, g O + o, q] = bias[g O + o] + sum over c, t of x[n, g C + c, q stride + t dilation -
  *     padding] w[g O + o, c, t]
  *
- * n is the index of a sample, g that of a group, o and c are channels of a group, q is a position
- * of the result, and t is a tap (an index in the kernel).  O and C are out_channels and in_channels
- * of a group; x is 0 outside its sizes.  A transposed convolution is the gradient by x, that is,
- * with respect to x.  Sums are computed in the class of the dtype, the type of sums that gemm.h
- * defines.  Planes, explained below, hold what a convolution reads.  The results have the same bits
- * for any number of threads. */
+ * n is a sample, g a group, o and c are channels, q is a position of the result and t a tap (an
+ * index in the kernel).  O and C are out_channels and in_channels of a group; x is 0 outside its
+ * sizes.  A transposed convolution is the gradient by x, that is, with respect to x.  The class of
+ * a dtype is the type in which its products are summed (gemm.h).  Planes are copies of samples,
+ * with padding and converted to the class; a convolution reads them (below).  The results have the
+ * same bits for any number of threads. */
 #ifndef CPU_CONV_H
 #define CPU_CONV_H
 

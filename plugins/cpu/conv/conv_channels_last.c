@@ -1,10 +1,10 @@
 /* conv_channels_last.c -- convolutions, and gradients by the input, of tensors in channels-last
  * order.
  *
- * Inputs and results have their channels side by side.  A tile is some results, at any positions,
- * times some vectors of output channels.  For each result and tap there is the address of the
- * input's channels, or of zeros where the tap (conv.h) is outside the input.  So only the weights
- * are copied. */
+ * Inputs and results have their channels side by side.  A tile has the sums of some results, at any
+ * positions, for some vectors of output channels.  For each result and tap there is the address of
+ * the input's channels, or of zeros where the tap (conv.h) is outside the input.  So only the
+ * weights are copied. */
 #include "conv_walk.h"
 #include <string.h>
 

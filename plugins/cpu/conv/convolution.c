@@ -1,5 +1,5 @@
 /* convolution.c -- convolutions and their gradients: which of PyTorch's kernels would run, the
- * dtypes and layouts that it takes, and the shapes and strides of its results
+ * dtypes and layouts that this kernel takes, and the shapes and strides of its results
  * (aten/src/ATen/native/Convolution.cpp).
  *
  * aten::convolution is a composite.  It calls convolution_overrideable, which backends

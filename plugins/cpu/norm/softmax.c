@@ -1,6 +1,6 @@
 /* softmax.c -- _softmax, _log_softmax and their gradients along one dimension
- * (aten/src/ATen/native/SoftMax.cpp).  The loops take contiguous tensors [outer, length, inner], to
- * which others are copied; bfloat16 is computed as float32.
+ * (aten/src/ATen/native/SoftMax.cpp).  The loops take contiguous tensors [outer, length, inner];
+ * other tensors are copied first.  bfloat16 is computed as float32.
  *
  * Operators: _log_softmax, _log_softmax_backward_data, _softmax, _softmax_backward_data. */
 #include "softmax.h"

@@ -3,7 +3,7 @@
  *
  * The methods are PyTorch's: transformed rejection by Hoermann for Poisson and binomial numbers
  * ("The transformed rejection method for generating Poisson random variables", 1993; "The
- * generation of binomial random variates", 1993), and that of Marsaglia and Tsang for gamma numbers
+ * generation of binomial random variates", 1993), and Marsaglia and Tsang's for gamma numbers
  * ("A simple method for generating gamma variables", 2000).  All are computed in float64; constants
  * that are float32 in PyTorch are float32 here. */
 #include "draw.h"
