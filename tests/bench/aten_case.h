@@ -1,5 +1,6 @@
-/* aten_case.h -- one line of aten.tsv as data, for the two programs that run it: aten.c calls ours,
- * aten_torch.cc PyTorch's.  What the arguments look like is told at the head of aten.tsv. */
+/* aten_case.h -- a parser of the cases of aten.tsv, for the programs that measure them: aten.c
+ * calls the operators of this project, aten_torch.cc those of PyTorch.  The head of aten.tsv
+ * describes the syntax of arguments. */
 #ifndef BENCH_ATEN_CASE_H
 #define BENCH_ATEN_CASE_H
 
@@ -13,20 +14,20 @@
 enum { CASE_DIMS = 8, CASE_LIST = 8, CASE_ARGS = 16, CASE_NAME = 32 };
 
 typedef struct case_tensor {
-    dp_dtype dtype; /* PyTorch's number, too */
+    dp_dtype dtype; /* has the same value as c10::ScalarType */
     int ndim;
     int64_t sizes[CASE_DIMS], strides[CASE_DIMS];
-    int64_t span;  /* elements of its storage */
-    int64_t below; /* values are whole, in [0, below); 0: any */
+    int64_t span;  /* number of elements of the storage */
+    int64_t below; /* values are whole, in [0, below); 0: no limit */
     bool positive;
-    double scale;  /* of its values */
-    bool dominant; /* the diagonals of its matrices are more than all else in their rows */
-    uint32_t seed; /* which of the line's tensors it is: no two have the same values */
+    double scale;  /* factor of the values */
+    bool dominant; /* matrices are diagonally dominant */
+    uint32_t seed; /* seed of the values; different for each tensor of a line */
 } case_tensor;
 
 enum {
     CASE_NONE,
-    CASE_INT, /* a dtype and a memory format, too */
+    CASE_INT, /* also dtypes and memory formats */
     CASE_DOUBLE,
     CASE_BOOL,
     CASE_INTS,
@@ -37,10 +38,10 @@ enum {
 
 typedef struct case_value {
     int kind;
-    char name[CASE_NAME]; /* "": positional */
+    char name[CASE_NAME]; /* name of a keyword argument; "": positional */
     double d;
     int64_t i;
-    int n; /* of ints, or of tensors */
+    int n; /* length of ints, bools or tensors */
     int64_t ints[CASE_LIST];
     bool bools[CASE_LIST];
     case_tensor tensors[CASE_LIST];
@@ -72,7 +73,8 @@ static inline int case_bytes(dp_dtype d)
     return 0;
 }
 
-/* Strides of a packed tensor whose dimensions lie in memory in the order given, outermost first. */
+/* Set strides and span of t, a dense tensor whose dimensions lie in memory in `order`, outermost
+ * first. */
 static inline void case_pack(case_tensor *t, const int *order)
 {
     int64_t step = 1;
@@ -84,7 +86,8 @@ static inline void case_pack(case_tensor *t, const int *order)
     t->span = step;
 }
 
-/* What stands behind the sizes.  false: not understood. */
+/* Parse the suffixes behind the sizes, such as ' or ^, at *at, and move *at behind them.  false: a
+ * suffix is unknown. */
 static inline bool case_layout(case_tensor *t, const char **at)
 {
     int order[CASE_DIMS], n = t->ndim, c;
@@ -119,7 +122,7 @@ static inline bool case_layout(case_tensor *t, const char **at)
     return true;
 }
 
-/* f32[64,64]' and so on. */
+/* Parse a tensor, such as f32[64,64]', at *at, and move *at behind it.  false: a syntax error. */
 static inline bool case_read_tensor(const char **at, case_tensor *t)
 {
     size_t name = strcspn(*at, "[");
@@ -162,7 +165,7 @@ static inline bool case_read_list(const char *at, case_value *v)
     return good;
 }
 
-/* One word of the arguments; false: not understood. */
+/* Parse one argument, such as f32[1] or dtype=f64.  false: a syntax error. */
 static inline bool case_read(const char *word, case_value *v)
 {
     const char *equals = strchr(word, '=');
@@ -198,7 +201,8 @@ static inline bool case_read(const char *word, case_value *v)
     return true;
 }
 
-/* Splits text in place; how many arguments, or -1 with *bad the one that was not understood. */
+/* Parse the arguments in `text`, which is changed.  Return their number; -1: *bad is the argument
+ * with a syntax error, or the first argument after CASE_ARGS. */
 static inline int case_read_all(char *text, case_value *args, const char **bad)
 {
     uint32_t seed = 0;
@@ -216,7 +220,7 @@ static inline int case_read_all(char *text, case_value *args, const char **bad)
     return n;
 }
 
-/* Random bits, number i of a tensor (the finaliser of MurmurHash3). */
+/* Return random bits for element `i` of the tensor with `seed` (the finalizer of MurmurHash3). */
 static inline uint32_t case_bits(uint32_t seed, int64_t i)
 {
     uint32_t x = (uint32_t)i * 2654435761u + seed * 40503u;
@@ -226,7 +230,8 @@ static inline uint32_t case_bits(uint32_t seed, int64_t i)
     return x ^ x >> 16;
 }
 
-/* One number as element i of the type; half a complex one. */
+/* Write `x` to `to` as an element of `dtype`; for a complex dtype, as a real or imaginary part.
+ * `bytes` is the size of the element or part. */
 static inline void case_put(dp_dtype dtype, int bytes, void *to, double x)
 {
     int64_t whole = (int64_t)x;
@@ -239,7 +244,8 @@ static inline void case_put(dp_dtype dtype, int bytes, void *to, double x)
         memcpy(to, bytes == 8 ? (void *)&x : bytes == 4 ? (void *)&f : (void *)&h, (size_t)bytes);
 }
 
-/* The elements of a storage: the same numbers in both programs. */
+/* Fill the storage `data` of t with numbers that depend only on t, so that both programs get the
+ * same numbers. */
 static inline void case_fill(const case_tensor *t, void *data)
 {
     int halves = dp_dtype_is_complex(t->dtype) ? 2 : 1, bytes = case_bytes(t->dtype) / halves;
@@ -261,7 +267,7 @@ static inline void case_fill(const case_tensor *t, void *data)
     }
 }
 
-/* What a program says of a result, by which the two are compared. */
+/* Return a checksum of a result, by which the results of both programs are compared. */
 static inline double case_sum(const double *x, int64_t n)
 {
     double sum = 0;
@@ -278,8 +284,9 @@ static inline double case_now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* Nanoseconds a call, the least of the batches of one turn.  The first calls find threads asleep
- * and caches cold: they only tell how many calls are a batch. */
+/* Return the nanoseconds per call of the fastest of some batches, which together last 2 ms;
+ * calls(arg, n) makes n calls.  The first calls, for which threads sleep and caches are cold,
+ * only decide how many calls a batch has. */
 static inline double case_turn(void (*calls)(void *, long), void *arg)
 {
     const double batch = 2e5, turn = 2e6, warm = 1e7;

@@ -1,12 +1,12 @@
 /* math_loops.h -- every function of plugins/lib/math.h and complex.h as a loop over arrays, for
- * tests and benchmarks. math_loops.c is compiled once for each vector level. */
+ * tests and benchmarks.  math_loops.c is compiled once for each vector level: v1, v3 and v4. */
 #ifndef TESTS_MATH_LOOPS_H
 #define TESTS_MATH_LOOPS_H
 
 #include <complex.h>
 #include <stddef.h>
 
-/* X(name, most units in the last place that a result may be wrong by) */
+/* X(name, greatest error of a result that tests accept, in units in the last place) */
 #define MATH_PLAIN(X)                                                                              \
     X(exp, 1)                                                                                      \
     X(log, 1)                                                                                      \
@@ -37,10 +37,11 @@
     X(atan2, 4)                                                                                    \
     X(pow, 4)
 
-/* div_floor rounds the multiple of b that it divides by b. */
+/* div_floor rounds twice: a minus the remainder, and the quotient of that difference and b. */
 #define MATH_QUOTIENT(X) X(fmod, 0) X(rem_floor, 1) X(div_floor, 2)
 
-/* X(name); those of COMPLEX_TURN have a form for loops. */
+/* X(name).  The loops of COMPLEX_TURN call the _near variant of a function if it accepts all
+ * elements (complex.h). */
 #define COMPLEX_PLAIN(X)                                                                           \
     X(log) X(log2) X(log10) X(sqrt) X(asin) X(acos) X(atan) X(asinh) X(acosh) X(atanh)
 #define COMPLEX_TURN(X) X(exp) X(sin) X(cos) X(tan) X(sinh) X(cosh) X(tanh)
@@ -57,9 +58,10 @@ typedef struct math_loop {
     void (*f64)(double *out, const double *a, const double *b, size_t n);
 } math_loop;
 
-/* In the order of MATH_UNARY, MATH_BINARY, MATH_QUOTIENT. */
+/* The functions of MATH_UNARY, MATH_BINARY and MATH_QUOTIENT, in this order; a zeroed entry ends
+ * the array. */
 extern const math_loop math_loops_v1[];
-/* In the order of COMPLEX_PLAIN, then COMPLEX_TURN. */
+/* The functions of COMPLEX_PLAIN, then those of COMPLEX_TURN; a zeroed entry ends the array. */
 extern const complex_loop complex_loops_v1[];
 #ifdef __x86_64__
 extern const math_loop math_loops_v3[], math_loops_v4[];

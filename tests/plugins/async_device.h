@@ -1,8 +1,9 @@
-/* async_device.h -- a device whose streams are queues that one thread of the host works off.
+/* async_device.h -- backend simdev, a device whose streams are queues, and two threads (sim_worker)
+ * that execute the queued operations.
  *
- * Every function of a dp_device_ops is here, and fails when it is told to (simdev_fail).  Memory is
- * the C library's, so that another load of this code can adopt it.  What a block, a stream or an
- * event was used for wrongly aborts. */
+ * The header defines every function of dp_device_ops.  Tests make a call of one of them fail with
+ * the operator sim::fail.  Memory comes from the C library, so that a reloaded plugin can adopt it.
+ * The use of a stream that does not exist, and pinning of partial pages, abort the process. */
 #ifndef ASYNC_DEVICE_H
 #define ASYNC_DEVICE_H
 
@@ -37,24 +38,27 @@ static const char *const simdev_names[SIM_SLOTS] = {
 };
 
 typedef struct sim_event {
-    uint64_t recorded, reached; /* how many times: given to a stream, reached by it */
-    uint64_t nanos;
+    /* number of times that the event was recorded; number of recordings that streams have
+     * reached */
+    uint64_t recorded, reached;
+    uint64_t nanos; /* time of the last reached recording */
 } sim_event;
 
 enum { SIM_COPY, SIM_FILL, SIM_RECORD, SIM_WAIT, SIM_SLEEP, SIM_FAULT };
+/* an operation in the queue of a stream */
 typedef struct sim_work {
     struct sim_work *next;
-    int kind, byte, ms;
+    int kind, byte, ms; /* SIM_*; value of SIM_FILL; duration of SIM_SLEEP */
     dp_device_copy copy;
     sim_event *event;
-    uint64_t number; /* of the event's recording */
+    uint64_t number; /* SIM_WAIT: value of event->reached for which the stream waits */
 } sim_work;
 
 typedef struct sim_stream {
     struct sim_stream *next;
     sim_work *first, **last;
     int index, priority;
-    bool running, freed, failed; /* failed: a SIM_FAULT that nobody was told of */
+    bool running, freed, failed; /* failed: a SIM_FAULT ran, whose error no call returned yet */
 } sim_stream;
 
 static struct {
@@ -63,15 +67,19 @@ static struct {
     sim_stream *streams;
     long live, pinned, events;
     size_t bytes;
-    long calls[SIM_SLOTS], fail_at[SIM_SLOTS]; /* fail_at: this call fails; 0: none */
-    long block_at[SIM_SLOTS];                  /* this call and those after it block; 0: none */
-    long blocked;                              /* threads inside a function that blocks */
-    long waiting;   /* threads inside a function that waits for a stream */
-    sim_event gate; /* streams that sim::hold stopped go on when sim::go reaches it */
-    size_t cached;  /* bytes that no block has, and that no allocation gets before a trim */
-    long imported;  /* blocks of other processes that are open */
-    long handed;    /* reloads that this state of the device has lived through */
-    bool stop, adopts, poisoned; /* poisoned: what is handed over will be refused */
+    /* per function (SIM_*): number of calls so far; number of the call that fails, 0: none */
+    long calls[SIM_SLOTS], fail_at[SIM_SLOTS];
+    /* per function: number of the first call that blocks, as all later calls do; 0: none */
+    long block_at[SIM_SLOTS];
+    long blocked;   /* number of threads that block_at blocks */
+    long waiting;   /* number of threads that wait for a stream or an event */
+    sim_event gate; /* sim::hold makes streams wait for this event, and sim::go ends the wait */
+    size_t cached;  /* bytes that sim_allocate() cannot use before sim_trim() */
+    long imported;  /* number of open blocks of other processes */
+    long handed;    /* number of reloads over which this state was handed */
+    /* the workers must end; sim_adopt() adopts blocks; the next load of the plugin must refuse the
+     * state of sim_hand_over() */
+    bool stop, adopts, poisoned;
 } sim = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .adopts = true};
 
 static uint64_t sim_now(void)
@@ -82,7 +90,9 @@ static uint64_t sim_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Every call is counted, and logged for those who look from outside: old code and new. */
+/* Count a call of function `slot`, block in it or fail if a test asked for that, and append a line
+ * to the file that the environment variable SIMDEV_LOG names: the address of `sim`, which tells the
+ * loads of this plugin apart, and the function's name. */
 static int sim_called(int slot, dp_error *err)
 {
     const char *path = getenv("SIMDEV_LOG");
@@ -179,9 +189,9 @@ static int sim_trim(int index, size_t bytes, dp_error *err)
     return 0;
 }
 
-/* What goes from one load of this code to the next. */
+/* state that the old code hands to the new code at a reload */
 typedef struct sim_state {
-    uint32_t version; /* 1 */
+    uint32_t version; /* always 1 */
     bool poisoned;
     long handed;
     size_t cached;
@@ -220,7 +230,7 @@ static void sim_hand_back(void *state)
     free(state);
 }
 
-/* A block's name: whose it is, and where. */
+/* contents of a dp_block_name: the process that owns the block, the block's size and address */
 typedef struct sim_name {
     pid_t pid;
     size_t bytes;
@@ -238,7 +248,7 @@ static int sim_export_block(int index, void *p, size_t bytes, dp_block_name *out
     return rc;
 }
 
-/* Only this process is still there: others have vanished. */
+/* Open a block of this process.  Blocks of other processes count as gone. */
 static int sim_import_block(int index, const dp_block_name *name, size_t bytes, void **out,
                             dp_error *err)
 {
@@ -318,7 +328,7 @@ static void sim_run(const sim_work *w)
         nanosleep(&(struct timespec){w->ms / 1000, w->ms % 1000 * 1000000L}, NULL);
 }
 
-/* Locked.  The next that can run: the first of a stream that waits for no event. */
+/* Return a stream whose first operation can run now; NULL: none.  The caller holds the lock. */
 static sim_stream *sim_ready(void)
 {
     for (sim_stream *s = sim.streams; s; s = s->next)
@@ -328,7 +338,7 @@ static sim_stream *sim_ready(void)
     return NULL;
 }
 
-/* Locked; unlocked while it runs. */
+/* Run the first operation of `s`.  The caller holds the lock, which is released meanwhile. */
 static void sim_step(sim_stream *s)
 {
     sim_work *w = s->first;
@@ -350,7 +360,7 @@ static void sim_step(sim_stream *s)
     pthread_cond_broadcast(&sim.changed);
 }
 
-/* Locked.  Streams that were freed go when they are done. */
+/* Free the streams that were released and have no operations left.  The caller holds the lock. */
 static void sim_sweep(void)
 {
     for (sim_stream **at = &sim.streams, *s; (s = *at) != NULL;)
@@ -362,7 +372,8 @@ static void sim_sweep(void)
         }
 }
 
-/* Two threads run this, so that one stream's sleep does not hold up another. */
+/* Thread function: execute operations until sim.stop.  Two threads run this function, so that a
+ * SIM_SLEEP of one stream does not delay another stream. */
 __attribute__((unused)) static void sim_worker(dp_ctx *ctx, void *arg)
 {
     (void)ctx, (void)arg;
@@ -400,7 +411,8 @@ static int sim_stream_new(dp_ctx *ctx, int index, const dp_stream_options *optio
     return 0;
 }
 
-/* Locked.  It is this code's; or the test ends here. */
+/* Return `stream`, after checking that it exists; abort if it does not.  The caller holds the
+ * lock. */
 static sim_stream *sim_own(void *stream, int index)
 {
     sim_stream *s = sim.streams;
@@ -421,7 +433,8 @@ static void sim_stream_free(int index, void *stream)
     pthread_mutex_unlock(&sim.lock);
 }
 
-/* Locked.  stream NULL: all of the device's. */
+/* Test whether `stream` has no operations; NULL: all streams of device `index`.  The caller holds
+ * the lock. */
 static bool sim_idle(int index, const sim_stream *stream)
 {
     for (sim_stream *s = sim.streams; s; s = s->next)
@@ -438,7 +451,8 @@ static int sim_stream_priorities(int index, int *least, int *greatest, dp_error 
     return sim_called(SIM_stream_priorities, err);
 }
 
-/* The fault of a stream, of any of the device for NULL, is told once. */
+/* Return the error of a SIM_FAULT of `stream`, or, if NULL, of any stream of device `index`; later
+ * calls do not return it again. */
 static int sim_fault(int index, const sim_stream *stream, dp_error *err)
 {
     bool failed = false;
@@ -487,7 +501,8 @@ static int sim_synchronize(int index, dp_error *err)
     return rc ? rc : sim_fault(index, NULL, err);
 }
 
-/* The default stream waits for all, and runs at once. */
+/* Append a copy of `work` to the queue of `stream`.  NULL, the default stream: wait for all streams
+ * of the device, and run `work` at once. */
 static int sim_give(int index, void *stream, const sim_work *work, dp_error *err)
 {
     sim_work *w = stream ? malloc(sizeof(*w)) : NULL;
@@ -572,7 +587,8 @@ static int sim_event_new(int index, uint32_t flags, void **out, dp_error *err)
     return 0;
 }
 
-static void sim_event_wait_over(sim_event *e) /* locked */
+/* Wait until the last recording of `e` is reached.  The caller holds the lock. */
+static void sim_event_wait_over(sim_event *e)
 {
     sim.waiting++;
     for (uint64_t n = e->recorded; e->reached < n;)
@@ -585,7 +601,7 @@ static void sim_event_free(int index, void *event)
     (void)index;
     sim_called(SIM_event_free, NULL);
     pthread_mutex_lock(&sim.lock);
-    sim_event_wait_over(event); /* its stream still points to it */
+    sim_event_wait_over(event); /* until then, a queued operation points to the event */
     sim.events--;
     pthread_mutex_unlock(&sim.lock);
     free(event);
@@ -603,7 +619,7 @@ static int sim_event_record(int index, void *event, void *stream, dp_error *err)
     e->recorded++;
     pthread_mutex_unlock(&sim.lock);
     rc = sim_give(index, stream, &w, err);
-    if (stream == NULL || rc) { /* over at once */
+    if (stream == NULL || rc) { /* no operation is queued that would reach the event */
         pthread_mutex_lock(&sim.lock);
         e->reached++;
         e->nanos = sim_now();

@@ -1,8 +1,8 @@
-/* faulting_device.h -- a device whose memory is its own: addresses it gives out fault when anybody
- * touches them, and are good only by way of a second mapping that the device alone knows.
+/* faulting_device.h -- a device with its own memory: an access by the host to an address that the
+ * device allocated is a SIGSEGV.  The device accesses the same bytes through a second mapping.
  *
- * Both mappings are of one memfd, of whole pages given out first fit.  Any thread.  Included after
- * plugin.h or dispatch.h. */
+ * Both mappings map one memfd.  Blocks are whole pages, allocated first fit.  All functions may run
+ * on any thread.  The including file includes plugin.h or dispatch.h first. */
 #ifndef FAULTING_DEVICE_H
 #define FAULTING_DEVICE_H
 
@@ -17,16 +17,16 @@ enum { FAULTDEV_PAGE = 4096, FAULTDEV_PAGES = 16384, FAULTDEV_COUNT = 2 };
 
 static struct {
     pthread_mutex_t lock;
-    char *given;  /* PROT_NONE: what tensors point to */
-    char *window; /* the same bytes, for the device */
+    char *given;  /* mapping with PROT_NONE, to which tensors point; NULL: not open */
+    char *window; /* mapping of the same bytes for the device, readable and writable */
     unsigned char used[FAULTDEV_PAGES];
-    size_t live;    /* blocks */
-    size_t between; /* copies from device to device */
-    int refuse;     /* allocations and copies from now on fail with this code */
-    size_t off;     /* by so many bytes allocations from now on lie where they should not */
+    size_t live;    /* number of allocated blocks */
+    size_t between; /* number of copies between devices so far */
+    int refuse;     /* code with which allocations and copies fail; 0: they do not fail */
+    size_t off;     /* bytes added to allocated addresses, so that tests see misaligned ones */
 } faultdev = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Locked. */
+/* Map the memory, unless it is mapped.  The caller holds the lock.  -1: failed. */
 static int faultdev_open(void)
 {
     if (faultdev.given)
@@ -54,7 +54,7 @@ __attribute__((unused)) static void faultdev_close(void)
     memset(faultdev.used, 0, sizeof(faultdev.used));
 }
 
-/* Where the device can touch what it gave out; NULL: not the device's. */
+/* Return the address in `window` of the `bytes` at p; NULL: they are not in the device's memory. */
 static void *faultdev_reach(const void *p, size_t bytes)
 {
     size_t at = (size_t)((const char *)p - faultdev.given);
@@ -66,7 +66,8 @@ static int faultdev_count(void)
     return FAULTDEV_COUNT;
 }
 
-/* Locked.  First of n free pages in a row; -1. */
+/* Return the index of the first of `n` free pages in a row; -1: there are none.  The caller holds
+ * the lock. */
 static int faultdev_find(int n)
 {
     for (int i = 0, run = 0; i < FAULTDEV_PAGES; i++) {

@@ -1,5 +1,5 @@
-/* failure.h -- how a tool of this folder prints what failed: below the heading of the test, one
- * line each. */
+/* failure.h -- output of failures for the tools of this folder: the heading of the test, and below
+ * it a line per failure. */
 #ifndef FAILURE_H
 #define FAILURE_H
 
@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The first failure of a test (*failed is false) prints the heading, by print_heading(test). */
+/* Print a failure of `test`, a printf-like message.  If it is the test's first failure (*failed is
+ * false), print the heading before it, with print_heading(test), and set *failed. */
 __attribute__((format(printf, 4, 0))) static inline void
 failure_print(bool *failed, void (*print_heading)(const void *test), const void *test,
               const char *format, va_list ap)

@@ -1,5 +1,5 @@
-/* alive.h -- how many tensors, storages and bytes there are, and that a test leaves as many as it
- * found; and short words for what gives an error in the file's own `err`. */
+/* alive.h -- a check that a test releases all tensors, storages and bytes that it made; and OK and
+ * FAILS, which check calls that describe failures in the including file's `err`. */
 #ifndef ALIVE_H
 #define ALIVE_H
 

@@ -1,5 +1,8 @@
-/* unit.h -- a test file says UNIT_SUITE(name) { ... tcase_add_test(tc, x); } and is run; see
- * main.c. */
+/* unit.h -- registration of suites of unit tests.  A test file that contains
+ *
+ *     UNIT_SUITE(name) { tcase_add_test(tc, x); }
+ *
+ * is run by main.c. */
 #ifndef UNIT_H
 #define UNIT_H
 
@@ -10,15 +13,15 @@ typedef struct unit_suite {
     void (*fill)(TCase *tc);
 } unit_suite;
 
-/* ck_assert_msg for loops that run often: check tells its parent process of every assertion it
- * passes, which under the address sanitizer costs more than the loop. */
+/* ck_assert_msg for loops that run often.  The library check reports every assertion that holds to
+ * its parent process; under the address sanitizer, these reports would cost more than the loop. */
 #define unit_each(ok, ...)                                                                         \
     do {                                                                                           \
         if (!(ok))                                                                                 \
             ck_abort_msg(__VA_ARGS__);                                                             \
     } while (0)
 
-/* The body adds tests to `tc`. */
+/* Define suite `name`; the function body that follows the macro adds tests to `tc`. */
 #define UNIT_SUITE(name)                                                                           \
     static void name##_fill(TCase *tc);                                                            \
     static const unit_suite name##_suite = {#name, name##_fill};                                   \

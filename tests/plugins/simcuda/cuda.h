@@ -1,4 +1,5 @@
-/* cuda.h -- the CUDA runtime, or what stands in for it; and what differs between the two. */
+/* cuda.h -- includes the CUDA runtime or, without CUDA, its simulation cuda_stub.h; and defines
+ * device_pointer() and launch(), which differ between the two. */
 #ifndef SIMCUDA_CUDA_H
 #define SIMCUDA_CUDA_H
 
@@ -12,7 +13,7 @@ template <class T> static __host__ __device__ inline T *device_pointer(T *p)
     return p;
 }
 
-/* n elements, 256 a block. */
+/* Launch `kernel` for n elements, in blocks of 256 threads. */
 template <class... P, class... A>
 static cudaError_t launch(void (*kernel)(P...), long n, cudaStream_t stream, A... args)
 {

@@ -1,12 +1,13 @@
-/* cuda_stub.h -- the part of the CUDA runtime that simcuda uses, for machines without CUDA.
+/* cuda_stub.h -- the part of the CUDA runtime that plugin simcuda uses, for machines without CUDA.
  *
  * The names, numbers and rules are those of cuda_runtime_api.h, so that the same sources compile
- * with nvcc (make CUDA=1).  Behind them are threads of the host: one a stream, and memory whose
- * addresses fault when the host follows them.  Kernels reach it by device_pointer().
+ * with nvcc (make CUDA=1).  A stream is a thread of the host.  An access of the host to a device
+ * address is a SIGSEGV; kernels access device memory through device_pointer().
  *
- * What is simulated: legacy default stream, streams with priorities (which change nothing), events,
- * pinned memory that copies must be of to run by themselves, a limit of memory, peers, IPC handles
- * within this machine, and faults of kernels that surface at the next synchronising call. */
+ * The simulation has the legacy default stream, streams with priorities (which change nothing),
+ * events, pinned memory (asynchronous copies of other host memory fail), a limit of memory, peers,
+ * IPC handles within this machine, and faults of kernels, which the next synchronizing call
+ * returns. */
 #ifndef SIMCUDA_CUDA_STUB_H
 #define SIMCUDA_CUDA_STUB_H
 
@@ -47,7 +48,7 @@ struct cudaIpcMemHandle_t {
 
 extern "C" {
 cudaError_t cudaGetDeviceCount(int *count);
-cudaError_t cudaSetDevice(int device); /* of the calling thread */
+cudaError_t cudaSetDevice(int device); /* set the device of the calling thread */
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
@@ -83,16 +84,17 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *p);
 cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t handle, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void *p);
 
-/* Not of CUDA: where a kernel can touch device memory; an address that is none is the stream's
- * fault, and the kernel gets a scrap of memory instead.  On a device p itself is good. */
+/* Not a function of CUDA: return the host address of the device address `p`.  If p is not an
+ * address of device memory, a kernel gets the address of unused memory, and its device has a fault;
+ * NULL outside of kernels. */
 void *simcudaReach(const void *p);
 }
 
-/* Have the stream run `kernel` of the calling thread's device. */
+/* Not a function of CUDA: queue `kernel` in `stream`. */
 cudaError_t simcudaLaunch(cudaStream_t stream, std::function<void()> kernel);
 
-/* One thread of one block runs a whole kernel here, so kernels step through their elements by
- * gridDim. */
+/* Dimensions of a launch.  One thread of one block runs a whole kernel, so kernels must loop over
+ * their elements (grid-stride loops). */
 struct simcuda_dim3 {
     unsigned x, y, z;
 };

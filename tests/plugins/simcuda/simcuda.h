@@ -1,5 +1,5 @@
-/* simcuda.h -- what the parts of this plugin share: device, caching allocator, launches of
- * kernels. */
+/* simcuda.h -- the caching allocator and the launches of kernels, which the sources of plugin
+ * simcuda share. */
 #ifndef SIMCUDA_H
 #define SIMCUDA_H
 
@@ -7,23 +7,26 @@
 #include <cstddef>
 #include <cstdint>
 
-/* -- caching.cc: blocks of segments that cudaMalloc gave, reused in the order of a stream -- */
+/* -- caching.cc: caching allocator; a block is a part of a segment, memory from cudaMalloc -- */
 
 struct allocator;
 allocator *allocator_new(void);
-void allocator_free(allocator *a); /* with every segment; nothing is in use */
-/* A block for `stream` of the current device. */
+/* Free the allocator and all segments.  No block may be in use. */
+void allocator_free(allocator *a);
+/* Allocate a block of `device`, which is the calling thread's device, for `stream`. */
 cudaError_t allocator_allocate(allocator *a, int device, size_t bytes, cudaStream_t stream,
                                void **out);
-/* May come while `stream` uses the block: the next one who gets it is that stream. */
+/* Release a block.  Its stream may still use the block, since only allocations for the same stream
+ * get the block again. */
 void allocator_release(allocator *a, void *p);
-/* Give segments without a block in use back to CUDA. */
+/* Free the segments of `device` in which no block is in use (cudaFree). */
 cudaError_t allocator_trim(allocator *a, int device);
-/* `stream` goes: what is cached for it may be used by every stream from now on.  It has been
- * synchronised. */
+/* Forget `stream`, which is being destroyed and has no work left: its blocks belong to the default
+ * stream from now on. */
 void allocator_forget(allocator *a, cudaStream_t stream);
-bool allocator_has(allocator *a, const void *p); /* a block in use */
-/* Bytes in use; bytes that are cached; segments. */
+bool allocator_has(allocator *a, const void *p); /* is p the address of a block in use? */
+/* Set *used and *cached to the bytes of blocks that are and are not in use, and *segments to the
+ * number of segments. */
 void allocator_stats(allocator *a, size_t *used, size_t *cached, size_t *segments);
 
 /* -- kernels.cu -- */
@@ -60,15 +63,18 @@ enum unary {
 };
 enum binary { ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, EQ, NE, LT, LE, GT, GE, BINARIES };
 
-bool has_unary(unary op, dtype d); /* others are left to the CPU */
+/* Test whether a kernel exists.  Operators without a kernel are computed on the CPU. */
+bool has_unary(unary op, dtype d);
 cudaError_t launch_unary(unary op, dtype d, const operands &o, cudaStream_t stream);
-/* Comparisons write bytes that are 0 or 1. */
 bool has_binary(binary op, dtype d);
+/* Comparisons (EQ to GE) write bytes that are 0 or 1. */
 cudaError_t launch_binary(binary op, dtype d, const operands &o, cudaStream_t stream);
-/* m x k by k x n, float32 or float64, rows at lda and so on elements apart. */
+/* Multiply matrices a [m, k] and b [k, n], of float32 or float64, into c [m, n].  In elements,
+ * `lda`, `ldb` and `ldc` are the strides of rows, `a_step` and `b_step` those of columns; the
+ * columns of c are contiguous. */
 cudaError_t launch_mm(dtype d, long m, long n, long k, const void *a, long lda, long a_step,
                       const void *b, long ldb, long b_step, void *c, long ldc, cudaStream_t stream);
-/* Reads an address that is nobody's. */
+/* Launch a kernel that reads a NULL address, a fault. */
 cudaError_t launch_fault(cudaStream_t stream);
 
 #endif

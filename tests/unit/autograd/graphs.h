@@ -1,5 +1,6 @@
-/* graphs.h -- operators with formulas, recorded as plugin autograd records them, and what the
- * engine calls by name; and short words for calls, leaves and backward. */
+/* graphs.h -- fixture for tests of autograd: a registry with operators that have derivative
+ * formulas, and the aten operators that the engine calls; and helpers for calls, leaves and
+ * backward. */
 #ifndef GRAPHS_H
 #define GRAPHS_H
 
@@ -22,7 +23,8 @@ static inline dp_view view_of_tensor(const dp_tensor *t)
     return v;
 }
 
-/* Element `i` of `v`, in the order of its sizes; the only element, if there is one. */
+/* Return the address of element `i` of `v` in row-major order; if v has one element, its
+ * address. */
 static inline float *element(const dp_view *v, int64_t i)
 {
     int64_t at = 0;
@@ -34,7 +36,7 @@ static inline float *element(const dp_view *v, int64_t i)
     return (float *)v->data + at;
 }
 
-/* `to` = a * b if `times`, else a + b. */
+/* Set `to` to a * b if `times`, otherwise to a + b. */
 static inline void combine(dp_tensor *to, const dp_tensor *a, const dp_tensor *b, bool times)
 {
     dp_view o = view_of_tensor(to), x = view_of_tensor(a), y = view_of_tensor(b);
@@ -75,7 +77,7 @@ static struct nested {
     dp_tensor *root;
     uint32_t flags;
     int rc;
-    bool in_add; /* add_ calls backward, too */
+    bool in_add; /* the next add_ calls backward */
 } nested;
 static inline void call_backward(dp_ctx *inside)
 {
@@ -159,7 +161,7 @@ static inline int strided_kernel(dp_call *call)
 
     return give(call, rc, out);
 }
-/* The sum of all elements, with sizes of 1. */
+/* Return the sum of all elements as a tensor with `ndim` dimensions of size 1. */
 static inline int sum_all(dp_call *call, int ndim)
 {
     static const int64_t ones[4] = {1, 1, 1, 1};
@@ -207,7 +209,8 @@ static inline int real_kernel(dp_call *call)
 
     return give(call, rc, out);
 }
-static inline int half_kernel(dp_call *call) /* elements 1 and 3 of 4 */
+/* Return a view of elements 1 and 3 of a vector with 4 elements. */
+static inline int half_kernel(dp_call *call)
 {
     int64_t sizes[1] = {2}, strides[1] = {2};
     dp_tensor *out;
@@ -255,7 +258,7 @@ static inline int pair_kernel(dp_call *call)
 {
     return list_of(call, 2, true);
 }
-/* The sum of those of the list that are defined. */
+/* Return the sum of the tensors of the list, which has at least two. */
 static inline int total_kernel(dp_call *call)
 {
     const dp_value *list = &call->args[0];
@@ -368,7 +371,8 @@ static inline int square_kernel(dp_call *call)
     twice.args = args;
     return mul_kernel(&twice);
 }
-/* Its own calls are recorded instead of it. */
+/* Call other operators, whose calls are recorded instead of the call of t::cube (its formula has
+ * the flag "through"). */
 static inline int cube_kernel(dp_call *call)
 {
     dp_tensor *square, *cube;
@@ -447,7 +451,7 @@ static const dp_item t_formulas[] = {
                     "out self c\nout other e\n"),
     FORMULA_FLAGS("product_only", "differentiable=10", PRODUCT),
     FORMULA_FLAGS("cube", "through", ""),
-    /* of exp: the product with what it returned */
+    /* like the formula of exp: the gradient times the operator's result */
     FORMULA("copied", "in grad Tensor\nin need.self bool\nin result Tensor\n"
                       "a = aten::mul.Tensor(grad, result)\nout self a\n"),
     FORMULA_FLAGS("reshaped_", "reshapes", "in grad Tensor\nout self grad\n"),
@@ -493,14 +497,15 @@ static inline void graphs_teardown(void)
     alive_end();
 }
 
-/* -- short words -- */
+/* -- helpers of tests -- */
 
 static inline const char *said(void)
 {
     return dp_ctx_error(ctx)->message;
 }
 
-/* `rc` is `code`, and the context's error has `part`. */
+/* Check that `rc` and the code of the context's error are `code`, and that the error's message
+ * contains `part`. */
 static inline void refused(int rc, int code, const char *part)
 {
     ck_assert_msg(rc == code, "%d, want %d: %s", rc, code, rc < 0 ? said() : "");
@@ -585,7 +590,7 @@ static inline void write2(const char *op, dp_tensor *x, dp_tensor *y)
     dp_tensor_unref(same);
 }
 
-/* Backward of y, whose gradient is `grad`, or 1. */
+/* Run backward from y, whose gradient is `grad`; NULL: 1. */
 static inline int try_backward(dp_tensor *y, dp_tensor *grad, uint32_t flags)
 {
     const dp_backward_options o = {
@@ -615,7 +620,7 @@ static inline int gradients_of(dp_tensor *y, size_t n, dp_tensor *const *inputs,
     return dp_backward(ctx, &o);
 }
 
-/* t's gradient has these elements. */
+/* Check that the gradient of t has the elements `want` [n]. */
 static inline void has_grad(const dp_tensor *t, int64_t n, const float *want)
 {
     dp_tensor *grad = dp_tensor_grad(t);
@@ -633,8 +638,9 @@ static inline void drop(int n, dp_tensor *const *tensors)
     drop((int)(sizeof((dp_tensor *[]){__VA_ARGS__}) / sizeof(dp_tensor *)),                        \
          (dp_tensor *[]){__VA_ARGS__})
 
-/* Make the N-th allocation of `body` fail for each N, until it needs no more.  A body gives the
- * code that it got, and leaves nothing. */
+/* Run `body` again and again; in the n-th run, make its n-th allocation fail, until a run has fewer
+ * than n allocations.  Check that each run returns 0 or DP_ERESOURCE, and leaves no nodes and no
+ * tensors.  Return the number of allocations that failed. */
 static inline uint64_t each_allocation(int (*body)(void))
 {
     bool hit = true;

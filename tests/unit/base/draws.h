@@ -1,4 +1,4 @@
-/* draws.h -- generators in few words. */
+/* draws.h -- includes and the `err` of tests of random number generators. */
 #ifndef DRAWS_H
 #define DRAWS_H
 

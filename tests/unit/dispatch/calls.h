@@ -1,4 +1,5 @@
-/* calls.h -- a registry with operators whose kernels the tests of calls run. */
+/* calls.h -- fixture for tests of operator calls: a registry with the operators t::first and
+ * t::many, and kernels that a test registers for t::first. */
 #ifndef CALLS_H
 #define CALLS_H
 
@@ -156,7 +157,7 @@ static inline void teardown(void)
 
 DP_TYPED(typed_first, (T, T), (T))
 
-/* Takes a little and a lot, and returns its argument. */
+/* Allocate small and large scratch memory, and return the first argument. */
 static inline int takes(dp_call *call)
 {
     static const size_t bytes[] = {100, 100000, 3000};
@@ -189,8 +190,8 @@ static inline dp_value text(const char *s)
     return v;
 }
 
-/* Everything that can point somewhere: into the kernel's own code, its scratch and its arguments.
- */
+/* Return values of all types with pointers: into the plugin's code, into scratch memory, and to the
+ * tensor argument. */
 static inline int returns_memory(dp_call *call)
 {
     static const char code[] = "in the code";

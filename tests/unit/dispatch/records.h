@@ -1,5 +1,5 @@
-/* records.h -- registration records made by hand, for tests of the registry without plugin files.
- */
+/* records.h -- macros that make registration records (dp_item, dp_block), and functions that attach
+ * them, for tests of the registry without plugin files. */
 #ifndef RECORDS_H
 #define RECORDS_H
 
@@ -21,7 +21,8 @@
         .size = sizeof(dp_item), .kind = DP_ITEM_IMPL, .flags = how, .name = op, .boxed = fn,      \
         .code = ""                                                                                 \
     }
-/* With the unboxed form `unboxed` of C type `c` ("TT>T"); either form may be NULL. */
+/* A kernel with the unboxed function `unboxed_` of C type `c` ("TT>T").  `fn` or `unboxed_` may be
+ * NULL. */
 #define REC_IMPL_UNBOXED(op, fn, unboxed_, c, how)                                                 \
     {                                                                                              \
         .size = sizeof(dp_item), .kind = DP_ITEM_IMPL, .flags = how, .name = op, .boxed = fn,      \
@@ -33,7 +34,8 @@
         .n_items = sizeof(list) / sizeof((list)[0]), .item_size = sizeof(dp_item), .file = "t.c",  \
         .ns = space, .key = on, .items = list                                                      \
     }
-/* Blocks without items: a backend (named `space`), a fallback for `on`. */
+/* A block without items: a backend with the name `space`, or the fallback `function` for key
+ * `on`. */
 #define REC_PLAIN(what, how, at, space, on, function)                                              \
     {                                                                                              \
         .size = sizeof(dp_block), .kind = what, .flags = how, .line = at,                          \
@@ -41,7 +43,7 @@
         .fn = (dp_any_fn)(function)                                                                \
     }
 
-/* A kernel that returns its first argument. */
+/* kernel that returns its first argument */
 static inline int rec_kernel(dp_call *call)
 {
     call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.t));
@@ -74,7 +76,7 @@ static inline void rec_detach(dp_registry *reg, dp_unit *unit)
     ck_assert_msg(dp_registry_detach(reg, unit, -1, &err) == 0, "%s", err.message);
 }
 
-/* The dump; free() it. */
+/* Return the registry's dump; the caller frees it. */
 static inline char *rec_dump(dp_registry *reg)
 {
     dp_arena *a = dp_arena_new();
@@ -87,7 +89,7 @@ static inline char *rec_dump(dp_registry *reg)
     return copy;
 }
 
-/* The dump is `want`, which is freed. */
+/* Check that the registry's dump is `want`, and free `want`. */
 static inline void rec_same(dp_registry *reg, char *want)
 {
     char *have = rec_dump(reg);
@@ -96,7 +98,7 @@ static inline void rec_same(dp_registry *reg, char *want)
     free(want);
 }
 
-/* Every invariant holds. */
+/* Check the registry's invariants. */
 static inline void rec_check(dp_registry *reg)
 {
     dp_arena *a = dp_arena_new();

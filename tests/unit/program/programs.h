@@ -1,4 +1,5 @@
-/* programs.h -- operators and programs in few words. */
+/* programs.h -- fixture for tests of programs (dispatchd/program.h): operators of namespace t, and
+ * helpers to build and run programs that call them. */
 #ifndef PROGRAMS_H
 #define PROGRAMS_H
 
@@ -9,8 +10,8 @@ static dp_registry *reg;
 static dp_ctx *ctx;
 static dp_unit *ops, *impls;
 static dp_tensor *x;
-static uint64_t most_tensors; /* alive in any kernel */
-static int runs;
+static uint64_t most_tensors; /* greatest number of living tensors that a kernel saw */
+static int runs;              /* number of kernel calls */
 static dp_cancel_flag cancel;
 
 static inline void note_live(void)
@@ -179,7 +180,7 @@ static inline dp_program *end(dp_builder *b, dp_ref output)
     return p;
 }
 
-/* n steps of op, each on the one before. */
+/* Return a program of `n` steps that call `op`, each with the result of the step before it. */
 static inline dp_program *chain(const char *op, uint32_t n)
 {
     dp_ref r;
@@ -233,7 +234,8 @@ static inline int add_sub(dp_builder *b, dp_program *p, dp_ref in, dp_ref *out)
     return dp_builder_add(b, &s, out, NULL);
 }
 
-/* A program that runs p `times`; NULL: the error says why not.  takes p */
+/* Return a program that runs `p` as a sub-program, `times` times in a row; the reference to `p`
+ * moves to this function.  NULL: the context has the error. */
 static inline dp_program *around(dp_program *p, int times)
 {
     dp_ref r;

@@ -1,4 +1,5 @@
-/* huge.h -- huge tensors. */
+/* huge.h -- includes, `err` and BIG, a number of elements, for tests of tensors that are larger
+ * than memory. */
 #ifndef HUGE_H
 #define HUGE_H
 

@@ -1,4 +1,4 @@
-/* loops.h -- elementwise loops in few words. */
+/* loops.h -- fixture and helpers for tests of elementwise loops (dp_iter). */
 #ifndef LOOPS_H
 #define LOOPS_H
 
@@ -43,7 +43,7 @@ static inline void add_float(char *const *data, const int64_t *s, int64_t n, voi
     }
 }
 
-/* Elements 0, 1, 2 ... in row-major order, converted to dtype. */
+/* Return a contiguous tensor with elements 0, 1, 2 ... in row-major order, converted to dtype. */
 static inline dp_tensor *counting(dp_dtype dtype, int ndim, const int64_t *sizes)
 {
     dp_tensor *t = NULL, *from = NULL;
@@ -63,7 +63,8 @@ static inline dp_tensor *counting(dp_dtype dtype, int ndim, const int64_t *sizes
     return t;
 }
 
-static inline double element(const dp_tensor *t, int64_t i) /* row-major */
+/* Return element `i` of t in row-major order. */
+static inline double element(const dp_tensor *t, int64_t i)
 {
     dp_tensor *d = NULL;
     double all[4096], x;

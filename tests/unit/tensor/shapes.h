@@ -1,4 +1,4 @@
-/* shapes.h -- tensors that calls give other shapes. */
+/* shapes.h -- helpers for tests of calls that resize tensors while other calls use them. */
 #ifndef SHAPES_H
 #define SHAPES_H
 
@@ -20,7 +20,7 @@ static inline dp_tensor *make(int ndim, const int64_t *sizes)
     return t;
 }
 
-/* As a kernel with an out argument: an empty `out` gets in's shape. */
+/* Resize the empty tensor `out` to the shape of `in`, as a kernel resizes an out= argument. */
 static inline int give_shape(dp_tensor *out, dp_tensor *in, dp_error *err)
 {
     dp_arena *arena = dp_arena_new();
@@ -41,9 +41,11 @@ static inline void expect_shape(const dp_tensor *t, int ndim, int64_t first)
     ck_assert_int_eq(v.sizes[0], first);
 }
 
+/* Thread function: resize ts[0] to the shape of ts[1], and check that this thread sees the
+ * shape. */
 static inline void *look_in_a_call_begun_before(void *arg)
 {
-    dp_tensor **ts = arg; /* t, and what gives it a shape */
+    dp_tensor **ts = arg;
     dp_error err = DP_ERROR_INIT;
 
     ck_assert_int_eq(give_shape(ts[0], ts[1], &err), DP_OK);

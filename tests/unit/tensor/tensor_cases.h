@@ -1,5 +1,5 @@
-/* tensor_cases.h -- reads tests/data/tensor_cases.txt, PyTorch's answers about layouts and dtypes.
- */
+/* tensor_cases.h -- reads tests/data/tensor_cases.txt, PyTorch's results about layouts and
+ * dtypes. */
 #ifndef TENSOR_CASES_H
 #define TENSOR_CASES_H
 
@@ -28,7 +28,8 @@ static inline cases cases_open(void)
     return c;
 }
 
-/* The next line of that kind into c->fields; false, and closed, at the end. */
+/* Read the next line whose first word is `kind`, and set c->fields [c->n] to its words.  At the
+ * end, close the file and return false. */
 static inline bool cases_next(cases *c, const char *kind)
 {
     while (fgets(c->text, sizeof(c->text), c->f)) {
@@ -68,7 +69,7 @@ static inline const char *numbers_print(int n, const int64_t *at, char buf[512])
     return n ? buf : "-";
 }
 
-/* A tensor of that geometry on a storage of its own; owned. */
+/* Return a new tensor with its own storage; owned. */
 static inline dp_tensor *tensor_of(dp_dtype dtype, numbers sizes, numbers strides)
 {
     dp_error err = DP_ERROR_INIT;

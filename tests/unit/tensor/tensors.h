@@ -1,4 +1,5 @@
-/* tensors.h -- tensors in few words, and a device that fails when told to. */
+/* tensors.h -- helpers to make and compare tensors, and a device whose calls can be made to fail
+ * (tests/plugins/faulting_device.h). */
 #ifndef TENSORS_H
 #define TENSORS_H
 
@@ -17,7 +18,8 @@ static inline dp_tensor *make(dp_dtype dtype, dp_device device, int ndim, const 
     return t;
 }
 
-static inline dp_tensor *floats(int ndim, const int64_t *sizes) /* 0, 1, 2 ... */
+/* Return a float32 tensor with elements 0, 1, 2 ... */
+static inline dp_tensor *floats(int ndim, const int64_t *sizes)
 {
     dp_tensor *t = make(DP_FLOAT32, DP_DEVICE_CPU, ndim, sizes);
     for (int64_t i = 0; i < t->geometry->numel; i++)
@@ -37,14 +39,14 @@ static inline void assert_floats(const dp_tensor *t, int n, const float *expecte
 }
 
 static int device_bit;
-static dpi_device *the_device; /* of the last registration */
+static dpi_device *the_device; /* borrowed from the backend that open_device(0) registered */
 
 static inline dp_device open_device(int index)
 {
     if (index == 0) {
         OK(dpi_device_new("faultdev", &faultdev_ops, &the_device, &err));
         OK(dpi_backend_install("faultdev", "test", the_device, &device_bit, &err));
-        dpi_device_unref(the_device); /* the table's */
+        dpi_device_unref(the_device); /* the table of backends keeps its own reference */
     }
     return DP_DEVICE(device_bit, index);
 }

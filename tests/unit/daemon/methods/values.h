@@ -1,4 +1,5 @@
-/* values.h -- a request with a session and a context, for tests of what methods are made of. */
+/* values.h -- fixture of a request with a session and a context, for tests of the functions that
+ * the daemon's methods call. */
 #ifndef VALUES_H
 #define VALUES_H
 
@@ -36,7 +37,7 @@ static void values_end(void)
     sessions_fini(&values_all);
 }
 
-/* Parse `text`; it lives until the next one. */
+/* Parse `text`.  The result is borrowed, and freed by the next json() or by values_end(). */
 static inline const cJSON *json(const char *text)
 {
     json_free(values_root);
@@ -46,7 +47,7 @@ static inline const cJSON *json(const char *text)
     return values_root;
 }
 
-/* The answer that was written so far. */
+/* Return the part of the answer that was written so far. */
 static inline const char *written(void)
 {
     jw_text(&rq.out, "", 1);

@@ -1,4 +1,5 @@
-/* asked.h -- a registry to be asked. */
+/* asked.h -- fixture of a registry with four units (definer, kernels, others, falls), and its
+ * expected dump, for tests of the functions that describe a registry (dispatch/ask). */
 #ifndef ASKED_H
 #define ASKED_H
 

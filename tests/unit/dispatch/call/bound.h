@@ -1,4 +1,5 @@
-/* bound.h -- calls to be bound. */
+/* bound.h -- fixture for tests of dp_bind(), which binds positional and keyword arguments to an
+ * overload. */
 #ifndef BOUND_H
 #define BOUND_H
 
@@ -36,7 +37,7 @@
 static dp_registry *reg;
 static dp_ctx *ctx;
 static dp_tensor *two;   /* [2] float32 */
-static dp_tensor *point; /* [] int64, 7 */
+static dp_tensor *point; /* 0-dim int64 tensor of value 7 */
 
 static inline void setup(void)
 {
@@ -58,7 +59,7 @@ static inline void teardown(void)
     dp_registry_free(reg);
 }
 
-/* One unit that defines the schemas given, at lines of its own. */
+/* Attach unit `name`, which defines the `schemas` [n] in namespace t. */
 static inline dp_unit *define(const char *name, const char *const *schemas, size_t n)
 {
     dp_item *items = calloc(n, sizeof(*items)); /* the unit copies them */
@@ -121,7 +122,8 @@ static inline void show(dpi_text *t, const dp_value *v)
     dpi_text_add(t, "]");
 }
 
-/* "t::op(values)", or the error's text. */
+/* Bind a call of `name`, and check that the result, written as "t::op(values)", or else the error,
+ * written as "CodeName: message", is `want`. */
 static inline void expect_call(const char *name, const dp_value *args, size_t n,
                                const dp_kwarg *kwargs, size_t n_kwargs, const char *want)
 {

@@ -1,4 +1,5 @@
-/* fakes.h -- fakes and operators for them. */
+/* fakes.h -- fixture for tests of fake tensors (tensors without memory): a registry with the
+ * plugins aten, composite and cpu of the build folder. */
 #ifndef FAKES_H
 #define FAKES_H
 
@@ -9,7 +10,7 @@ static dp_registry *reg;
 static dp_ctx *ctx;
 static dp_arena *arena;
 static dp_error err;
-static dp_tensor *x; /* float32 [2, 3] of 6, with memory */
+static dp_tensor *x; /* float32 [2, 3], strides [1, 2], with memory */
 static dp_tensor_stats before;
 
 static inline void load(const char *name)

@@ -1,5 +1,5 @@
-/* loaded.h -- plugins of build/ loaded into a registry, and what must be the same before and
- * after. */
+/* loaded.h -- fixture that loads plugins of the build folder into a registry; and now() and same(),
+ * which compare the state of the process before and after a test. */
 #ifndef LOADED_H
 #define LOADED_H
 
@@ -22,8 +22,8 @@ static const bool thread_sanitized = true;
 static const bool thread_sanitized = false;
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool sanitized =
-    true; /* freed memory stays with the sanitizer: its size says nothing */
+/* a sanitizer keeps freed memory, so tests cannot compare the size of the process */
+static const bool sanitized = true;
 #else
 static const bool sanitized = false;
 #endif
@@ -36,13 +36,14 @@ static dp_plugin_report report;
 static dp_unload_report gone;
 static dp_tensor *self; /* float32 [4]: 0 1 2 3 */
 static char cache[] = "/tmp/dispatchd-test-XXXXXX";
-static char scratch[64]; /* a file that tests rebuild */
+static char scratch[64]; /* path of the file that file_of() writes */
 static dp_load_options options;
 
+/* state of the process that a test must leave as it was */
 typedef struct state {
-    const char *dump;
+    const char *dump; /* dp_registry_dump() */
     dp_tensor_stats tensors;
-    size_t descriptors, copies;
+    size_t descriptors, copies; /* open file descriptors; files in the cache folder */
 } state;
 
 static inline size_t entries(const char *dir)
@@ -57,7 +58,7 @@ static inline size_t entries(const char *dir)
     return n;
 }
 
-/* Lines of /proc/self/maps that name it. */
+/* Return the number of lines of /proc/self/maps that contain `part`. */
 static inline size_t mappings(const char *part)
 {
     FILE *f = fopen("/proc/self/maps", "r");
@@ -186,7 +187,8 @@ static inline void teardown(void)
     ck_assert_int_eq(rmdir(cache), 0); /* no copy is left behind */
 }
 
-/* The scratch file with these bytes, as a new file: the old one may be mapped. */
+/* Write `bytes` to the file `scratch` and return its path.  The file is made anew, because its
+ * predecessor may be mapped. */
 static inline const char *file_of(const void *bytes, size_t n)
 {
     int fd;

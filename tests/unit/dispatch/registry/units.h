@@ -1,4 +1,4 @@
-/* units.h -- units that share no (operator, key). */
+/* units.h -- six units (groups of registrations) that can be attached in any order. */
 #ifndef UNITS_H
 #define UNITS_H
 
@@ -7,8 +7,9 @@
 
 enum { UNITS = 6, ORDERS = 720 };
 
-/* Six units that share no (operator, key).  Unit 1 implements before 0 defines, when it comes
- * first; the named backends of 4 and 5 get their bits in the order of their coming. */
+/* No two units register a kernel for the same operator and key.  If unit 1 is attached before unit
+ * 0, kernels exist before their operators are defined.  The backends of units 4 and 5 get their
+ * backend bits in the order of attachment. */
 static const dp_item definitions[] = {
     REC_DEF("foo(Tensor x) -> Tensor"),
     REC_DEF("bar.two(Tensor x, Tensor y) -> Tensor"),

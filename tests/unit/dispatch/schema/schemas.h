@@ -1,4 +1,4 @@
-/* schemas.h -- schemas in few words. */
+/* schemas.h -- parse(), for tests that need a schema. */
 #ifndef SCHEMAS_H
 #define SCHEMAS_H
 
