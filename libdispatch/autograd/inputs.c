@@ -33,7 +33,7 @@ static int reach_all(dpi_engine *g)
     return rc;
 }
 
-/* Find the task and return of input `i`. */
+/* Find the task of the node that made input `i`, and which of its results that input is. */
 static int find_one(dpi_engine *g, uint32_t i)
 {
     dpi_edge e;

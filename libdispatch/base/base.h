@@ -148,9 +148,9 @@ static inline unsigned dpi_key_slot(dp_key k)
 }
 dp_key dpi_slot_key(unsigned slot); /* inverse of dpi_key_slot() */
 /* List the runtime keys that have a meaning now, in slot order, Undefined first.  The list has no
- * keys of backends that are not alive (dpi_backend_install()), none of the keys Kind0 to Kind7 that
- * no living kind has (kind.h), and AutocastNamed only for named backends.  Returns the number of
- * keys. */
+ * keys of backends that are not alive (dpi_backend_install()).  Of the keys Kind0 to Kind7, it has
+ * those that a loaded plugin uses for a kind of wrapper tensor (kind.h).  Of the backends' autocast
+ * keys, it has AutocastNamed once for each living named backend.  Returns the number of keys. */
 size_t dpi_runtime_keys(dp_key out[DPI_SLOTS_MAX]);
 
 /* Find a per-backend functionality by name ("Dense", "Quantized") and return its key without a
@@ -301,7 +301,7 @@ enum {
     DPI_TALLY_TENSORS,
     DPI_TALLY_NODES,    /* of graphs of autograd */
     DPI_TALLY_STORAGES, /* on CPU and Meta; backend.c counts those of other backends */
-    DPI_TALLY_BYTES,    /* of storages; tensor/held.c moves them to its total in steps */
+    DPI_TALLY_BYTES, /* of storages; tensor/held.c adds this counter to its total and resets it */
     DPI_TALLY_END
 };
 /* Counters of one thread; only that thread writes `n`.  Row 0 is shared by all threads that have no

@@ -75,7 +75,7 @@ static struct {
     long waiting;   /* number of threads that wait for a stream or an event */
     sim_event gate; /* sim::hold makes streams wait for this event, and sim::go ends the wait */
     size_t cached;  /* bytes that sim_allocate() cannot use before sim_trim() */
-    long imported;  /* number of open blocks of other processes */
+    long imported;  /* number of blocks that sim_import_block() opened */
     long handed;    /* number of reloads over which this state was handed */
     /* the workers must end; sim_adopt() adopts blocks; the next load of the plugin must refuse the
      * state of sim_hand_over() */

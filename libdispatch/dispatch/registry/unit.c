@@ -68,8 +68,9 @@ static int kernel_make(dp_registry *reg, const dp_unit *u, const dpi_reg *r, con
     k->line = r->line;
     k->order = r->order;
     k->dtypes = dtypes_of(b);
-    /* A kernel that does not know all dtypes loses DP_FLAG_VIEWS, so that every typed call of it is
-     * boxed (dpi_entry.boxes): boxed calls check the dtypes. */
+    /* The dtypes that a kernel knows are checked by boxed calls only.  Typed calls
+     * of an operator with such a kernel are boxed, too, unless the kernel has DP_FLAG_VIEWS.
+     * Therefore a kernel that does not know all dtypes loses that flag, if it has it. */
     k->flags = k->dtypes != 0 ? flags & (uint16_t)~DP_FLAG_VIEWS : flags;
     k->key = r->key;
     *out = k;

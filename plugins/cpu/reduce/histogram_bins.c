@@ -36,7 +36,7 @@ enum {
         int64_t n = c->n_edges[d], at;                                                             \
         value first = load(edges[0]), last = load(edges[n - 1]);                                   \
         if (x < first || x > last ||                                                               \
-            (x != x && c->method != BINS_SEARCH)) /* PyTorch 1.13 searches for NaN */              \
+            (x != x && c->method != BINS_SEARCH)) /* PyTorch puts NaN into a bin there */          \
             return -1;                                                                             \
         if (c->method == BINS_SEARCH) {                                                            \
             at = above_##name(edges, 0, n, x) - 1;                                                 \
