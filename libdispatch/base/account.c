@@ -24,6 +24,7 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
     pthread_mutex_init(&a->backward, NULL);
     pthread_mutex_init(&a->cycles_lock, NULL);
     a->limits = limits;
+    atomic_init(&a->share_from, UINT64_MAX);
     *out = a;
     return 0;
 }

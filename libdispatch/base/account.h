@@ -18,9 +18,15 @@ struct dp_account {
     } charged[DP_HOLDERS]; /* charges that are not refunded yet, by holder */
     /* held while a backward pass stores gradients in tensors (autograd/engine.c) */
     pthread_mutex_t backward;
-    pthread_mutex_t cycles_lock; /* protects `cycles` */
-    struct dpi_meta *cycles;     /* tensors whose gradients have history (autograd/cycle.c) */
+    pthread_mutex_t cycles_lock;     /* protects `cycles` */
+    struct dpi_meta *cycles;         /* tensors whose gradients have history (autograd/cycle.c) */
+    atomic_uint_fast64_t share_from; /* see dp_account_share(); UINT64_MAX: no storage */
 };
+/* Shall a storage of `bytes` bytes, which account `a` pays for, be in shared memory? */
+static inline bool dpi_account_shares(const dp_account *a, uint64_t bytes)
+{
+    return bytes >= atomic_load_explicit(&a->share_from, memory_order_relaxed);
+}
 void dpi_account_free(dp_account *a);
 static inline void dpi_account_ref(dp_account *a)
 {

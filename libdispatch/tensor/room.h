@@ -10,6 +10,7 @@
 #define DPI_ROOM_H
 
 #include "tensor_i.h"
+#include <dispatchd/shared.h>
 
 enum {
     DPI_ITEM_MAX = 16, /* bytes of the largest dtype */
@@ -39,6 +40,13 @@ static inline bool dpi_unref_last(atomic_uint *refs)
 /* -- alloc.c -- */
 size_t dpi_memory_warm(void); /* bytes of freed blocks that are cached */
 
+/* Bytes that are charged to an account.  `word` has the account's address and, in its low bits, the
+ * kind of use that they are counted under (DP_HOLDER_*; see keep.c).  All zero: no charge. */
+typedef struct dpi_charge {
+    uintptr_t word;
+    uint64_t bytes;
+} dpi_charge;
+
 /* -- storage.c -- */
 /* Fail with DP_ENOTIMPL and PyTorch's message, because the tensors of `s` have no bytes to read. */
 int dpi_no_data(const dpi_storage *s, dp_error *err);
@@ -59,6 +67,21 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg);
 void dpi_storage_fini(dpi_storage *s);
+/* Initialise `s`, whose bytes do not lie in its home, and allocate its memory, unless the device is
+ * meta or at.device has the flag DPI_MEMORYLESS. */
+int dpi_storage_init_memory(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err);
+/* Initialise `s` with memory that other processes can map. */
+int dpi_storage_init_shared(dpi_storage *s, size_t bytes, dp_error *err);
+/* End `charge`, which is for the memory of `s` without its growths.  Call this before
+ * dpi_storage_memory_release().  A block, or memory that other processes map, takes the charge,
+ * because it may outlive the storage. */
+void dpi_storage_settle(dpi_storage *s, dpi_charge charge);
+/* Release the memory of `s`, without its growths.  A block counts its bytes itself. */
+void dpi_storage_memory_release(dpi_storage *s);
+/* Call dpi_storage_memory_release(), and drop the reference to the backend of `s`. */
+void dpi_storage_memory_fini(dpi_storage *s);
+
+/* -- growth.c -- */
 /* Make `s` at least `bytes` long, for all tensors on it; its old bytes are copied.  DP_ERUNTIME:
  * the memory of `s` is fixed, another call grew `s` since this call began, or `s` grew
  * DP_LIMIT_RESIZES times during a call that still runs.  DP_ERESOURCE: over the account's limit, or
@@ -68,21 +91,32 @@ int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
  * in dpi_growth.needs of every growth that this thread's call made and without which the geometry
  * would not fit.  Returns false if there is no such growth. */
 bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by);
-/* Mark the growths of `s` that this thread made after change number `change`, so that none of them
- * will be undone. */
+/* Changes of shapes and growths are numbered together (dpi_changes.n); `change` is such a number.
+ * Mark the growths of `s` that this thread made after `change`, so that none of them will be
+ * undone. */
 void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change);
-/* Undo the growths of `s` that this thread made after change number `change`, the newest first.
+/* Undo the growths of `s` that this thread made after `change`, as above, the newest first.
  * Stops at a growth whose memory another thread has read or that a geometry needs.  Call between
  * dpi_change_shapes_begin() and _end(). */
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
+/* Make sure that the memory of `s` is shared memory, by moving its bytes once, and that it stays
+ * there: `s` can no longer grow.  `*out`: that memory, owned.  `a`: charged if `s` is charged to
+ * nobody; may be NULL.  Errors: see dp_tensor_share(). */
+int dpi_storage_share(dpi_storage *s, dp_account *a, dp_shared **out, dp_error *err);
+
+/* Free growth `g` of `s` and all that it replaced.  `g` may be NULL. */
+void dpi_growths_free(dpi_storage *s, dpi_growth *g);
+
+/* -- shared.c -- */
+/* Allocate the data of `s`, whose size is set, as memory that other processes can map. */
+int dpi_shared_new(dpi_storage *s, dp_error *err);
+/* dpi_storage.release of a storage in shared memory: drop the dp_shared `shared`. */
+void dpi_shared_release(void *shared);
+/* Take `charge` and refund it when `shared` is freed. */
+void dpi_shared_charge(dp_shared *shared, dpi_charge charge);
+
 /* -- keep.c: its head explains charges -- */
-/* Bytes that are charged; `word` has the account and the holder to which they are charged (keep.c).
- * All zero: no charge. */
-typedef struct dpi_charge {
-    uintptr_t word;
-    uint64_t bytes;
-} dpi_charge;
 /* Charge `bytes` to account `a` before allocating them.  DP_ERESOURCE: over the account's limit. */
 int dpi_charge_begin(dpi_charge *charge, dp_account *a, uint64_t bytes, dp_error *err);
 /* Record the charge of the new storage `s`. */

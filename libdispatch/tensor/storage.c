@@ -5,9 +5,8 @@
  * A storage has the number of its device (dp_device), and no pointer to a plugin's code.  Its bytes
  * may be used only between dpi_storage_enter() and dpi_device_leave().  Bytes in device memory are
  * a block (block.c).  When the device ends, it takes the block back, and the storage stays without
- * data.
- *
- * Over 500 lines: making, growing and undoing a storage share its list of growths. */
+ * data. */
+#include "base/account.h"
 #include "base/kind.h"
 #include "room.h"
 
@@ -52,6 +51,7 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 typedef struct source {
     uint32_t streams;            /* as in dpi_target */
     const dp_block_name *import; /* a block of another process to open; NULL: allocate */
+    bool shared;                 /* if possible, memory that other processes can map (shared.c) */
 } source;
 
 /* Allocate or open the data of `s`.  The caller has entered `d`, its device. */
@@ -65,6 +65,8 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
     if (!d->host)
         return from.import ? dpi_block_import(d, s, from.import, err)
                            : dpi_block_new(d, s, from.streams, err);
+    if (from.shared && dpi_shared_new(s, NULL) == DP_OK)
+        return DP_OK;
     s->data = dpi_memory_alloc(s->bytes);
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
@@ -144,9 +146,7 @@ static int memory_init(dpi_storage *s, dpi_device *d, dp_account *a, source from
     return rc;
 }
 
-/* Initialise `s`, and allocate its memory, unless the device is meta or at.device has the flag
- * DPI_MEMORYLESS. */
-static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err)
+int dpi_storage_init_memory(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err)
 {
     dp_device device = at.device;
     dpi_device *d;
@@ -161,8 +161,20 @@ static int storage_init(dpi_storage *s, dpi_target at, size_t bytes, dp_error *e
         return rc;
     storage_clear(s, device, bytes);
     s->total_bytes = bytes;
-    rc = memory_init(s, d, at.account, (source){at.streams, NULL}, err);
+    bool shared = at.account != NULL && dpi_account_shares(at.account, bytes);
+    rc = memory_init(s, d, at.account, (source){at.streams, NULL, shared}, err);
     dpi_device_leave(d);
+    return rc;
+}
+
+int dpi_storage_init_shared(dpi_storage *s, size_t bytes, dp_error *err)
+{
+    storage_clear(s, DP_DEVICE_CPU, bytes);
+    s->total_bytes = bytes;
+    s->host = true;
+    int rc = dpi_shared_new(s, err);
+    if (rc == DP_OK)
+        storage_count(s);
     return rc;
 }
 
@@ -180,7 +192,7 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
     rc = d->host || d->ops.import_block == NULL
              ? dp_error_set(err, DP_ENOTIMPL, "backend %s opens no blocks of other processes",
                             d->name)
-             : memory_init(s, d, at.account, (source){0, name}, err);
+             : memory_init(s, d, at.account, (source){0, name, false}, err);
     dpi_device_leave(d);
     return rc;
 }
@@ -188,7 +200,7 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
 int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inline_data, dp_error *err)
 {
     if (dpi_storage_inline_bytes(at.device, bytes) == 0)
-        return storage_init(s, at, bytes, err);
+        return dpi_storage_init_memory(s, at, bytes, err);
     storage_clear(s, DP_DEVICE_CPU, bytes);
     s->total_bytes = bytes;
     int rc = at.account != NULL ? dpi_storage_charge(s, at.account, err) : DP_OK;
@@ -259,21 +271,19 @@ int dpi_tensor_check_device(const dp_tensor *t, dp_error *err)
     return rc;
 }
 
-/* End `charge`, which is for the memory of `s` without its growths.  Call this before
- * memory_release().  If the memory is a block, the block takes the charge, because the block may
- * outlive the storage. */
-static void settle_charge(dpi_storage *s, dpi_charge charge)
+void dpi_storage_settle(dpi_storage *s, dpi_charge charge)
 {
     if (s->block)
         dpi_block_charge(s->block, charge);
     else if (s->release == dpi_block_release)
         dpi_block_charge(s->release_arg, charge);
+    else if (s->release == dpi_shared_release)
+        dpi_shared_charge(s->release_arg, charge);
     else
         dpi_charge_end(charge);
 }
 
-/* Release the memory of `s`, without its growths.  A block counts its bytes itself. */
-static void memory_release(dpi_storage *s)
+void dpi_storage_memory_release(dpi_storage *s)
 {
     int64_t bytes = memory_bytes(s);
 
@@ -287,47 +297,13 @@ static void memory_release(dpi_storage *s)
         dpi_bytes_count(-bytes);
 }
 
-static void memory_fini(dpi_storage *s)
+void dpi_storage_memory_fini(dpi_storage *s)
 {
     bool counted = s->block == NULL; /* else block.c counts the block */
 
-    memory_release(s);
+    dpi_storage_memory_release(s);
     if (counted)
         dpi_backend_unref(dp_device_backend(s->device));
-}
-
-/* Return how many bytes `piece` uses; it is a storage without its growths, or the memory of one
- * growth. */
-static uint64_t piece_bytes(const dpi_storage *piece)
-{
-    return piece->memoryless ? 0 : piece->bytes;
-}
-
-static unsigned state_of(const dpi_growth *g)
-{
-    return atomic_load_explicit(&g->state, memory_order_acquire) & 3;
-}
-
-static uint64_t since_of(const dpi_growth *g)
-{
-    return atomic_load_explicit(&g->state, memory_order_acquire) >> 2;
-}
-
-static void growth_memory_end(dpi_storage *s, dpi_growth *g)
-{
-    settle_charge(&g->memory,
-                  dpi_storage_split_charge(s, piece_bytes(&g->memory), g->memory.call_made));
-    memory_fini(&g->memory);
-}
-
-static void growths_free(dpi_storage *s, dpi_growth *g)
-{
-    for (dpi_growth *replaced; g != NULL; g = replaced) {
-        replaced = g->replaced;
-        if (state_of(g) != DPI_CHANGE_UNDONE)
-            growth_memory_end(s, g);
-        dp_free(g);
-    }
 }
 
 void dpi_storage_fini(dpi_storage *s)
@@ -337,222 +313,12 @@ void dpi_storage_fini(dpi_storage *s)
     if (DPI_UNLIKELY(s->kind_ref != 0))
         dpi_kind_unref(s->kind_ref - 1);
     if (DPI_UNLIKELY(g != NULL))
-        growths_free(s, g);
+        dpi_growths_free(s, g);
     if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {
-        if (s->block || s->release == dpi_block_release)
-            settle_charge(s, dpi_storage_charge_of(s));
+        if (s->block || s->release == dpi_block_release || s->release == dpi_shared_release)
+            dpi_storage_settle(s, dpi_storage_charge_of(s));
         else
             dpi_storage_discharge(s);
     }
-    memory_fini(s);
-}
-
-/* -- growing -- */
-
-static int check_growth(const dpi_storage *s, const dpi_growth *last, size_t bytes, dp_error *err)
-{
-    const dpi_storage *now = dpi_memory_of(s);
-
-    if (s->fixed)
-        return dp_error_set(err, DP_ERUNTIME,
-                            "Trying to resize storage that is not resizable: %zu bytes are needed, "
-                            "it has %zu",
-                            bytes, now->bytes);
-    if (last != NULL && now != &last->memory)
-        return dp_error_set(err, DP_ERUNTIME,
-                            "a storage of %zu bytes was grown to %zu by another call, since this "
-                            "one began",
-                            now->bytes, last->memory.bytes);
-    if (last != NULL && last->n_replaced >= DP_LIMIT_RESIZES)
-        return dp_error_set(err, DP_ERUNTIME,
-                            "a storage that grew %d times while a call runs, which is the limit "
-                            "(DP_LIMIT_RESIZES), cannot grow from %zu to %zu bytes",
-                            last->n_replaced, now->bytes, bytes);
-    return DP_OK;
-}
-
-static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *err)
-{
-    dpi_device *d;
-    dp_error theirs = DP_ERROR_INIT;
-
-    if (from->bytes == 0)
-        return DP_OK;
-    int rc = dpi_storage_enter(from, &d, err);
-    if (rc < 0)
-        return rc;
-    if (from->host)
-        memcpy(to->data, from->data, from->bytes);
-    else if ((rc = d->ops.copy(dp_device_index(from->device), to->data, from->data, from->bytes,
-                               DP_ON_DEVICE, &theirs)) != 0)
-        rc = dpi_device_failed(d, "copy", rc, &theirs, err);
-    dpi_device_leave(d);
-    return rc;
-}
-
-/* Initialise the memory of `g`: `bytes` bytes, which begin with a copy of those of `s`. */
-static int growth_fill(const dpi_storage *s, size_t bytes, dpi_growth *g, dp_error *err)
-{
-    dp_device device = s->device | (s->memoryless ? DPI_MEMORYLESS : 0);
-    int rc = storage_init(&g->memory, (dpi_target){device, 0, NULL}, bytes, err);
-
-    if (rc < 0)
-        return rc;
-    rc = s->memoryless ? DP_OK : copy_bytes(&g->memory, dpi_memory_of(s), err);
-    if (rc < 0)
-        dpi_storage_fini(&g->memory);
-    return rc;
-}
-
-/* Charge `bytes`, then call growth_fill(). */
-static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, dpi_growth *g, dp_error *err)
-{
-    size_t counted = s->memoryless ? 0 : bytes;
-    int rc = dpi_storage_charge_growth(s, a, counted, err);
-
-    if (rc == DP_OK && (rc = growth_fill(s, bytes, g, err)) < 0)
-        dpi_charge_end(dpi_storage_split_charge(s, counted, a != NULL));
-    if (rc == DP_OK)
-        g->memory.call_made = a != NULL;
-    return rc;
-}
-
-/* Release the memory that `s` had before its first growth.  `s` itself stays, and keeps its
- * reference to the backend. */
-static void own_memory_end(dpi_storage *s)
-{
-    settle_charge(s, dpi_storage_split_charge(s, piece_bytes(s), s->call_made));
-    if (s->block != NULL)
-        dpi_backend_ref(dp_device_backend(s->device)); /* its block had this reference */
-    memory_release(s);
-    s->block = NULL;
-    s->data = NULL;
-    s->bytes = 0;
-    s->call_made = false;
-}
-
-/* Return the newest growth of `s` that is not undone; NULL: none.  `*undone`: the oldest of the
- * growths that are newer, all of which were undone; NULL: there are none. */
-static dpi_growth *last_growth(const dpi_storage *s, dpi_growth **undone)
-{
-    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_acquire);
-
-    *undone = NULL;
-    while (g != NULL && state_of(g) == DPI_CHANGE_UNDONE) {
-        *undone = g;
-        g = g->replaced;
-    }
-    return g;
-}
-
-/* Release the memories of `s` that `last`, its newest growth, or older growths replaced and that no
- * running call can use.  The caller is between dpi_change_shapes_begin() and _end(). */
-static void release_replaced(dpi_storage *s, dpi_growth *last)
-{
-    uint64_t oldest = dpi_oldest_call();
-    dpi_growth *g = last;
-    int n = 0;
-
-    for (; g != NULL && since_of(g) > oldest; g = g->replaced)
-        n++;
-    if (g == NULL)
-        return;
-    growths_free(s, g->replaced);
-    g->replaced = NULL;
-    last->n_replaced = n;
-    if (s->data != NULL || s->bytes > 0)
-        own_memory_end(s);
-}
-
-/* Add a growth that replaces `last`.  If growths that replaced `last` were undone, use the struct
- * of the oldest of these, `undone`. */
-static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *undone, size_t bytes,
-                uint64_t since, dp_error *err)
-{
-    dpi_growth *g = undone != NULL ? undone : dp_calloc(1, sizeof(*g));
-
-    if (g == NULL)
-        return dpi_no_memory(err, "a tensor's storage");
-    int rc = growth_charged(s, a, bytes, g, err);
-    if (rc < 0) {
-        if (g != undone)
-            dp_free(g);
-        return rc;
-    }
-    if (g != undone)
-        g->replaced = last;
-    g->n_replaced = last != NULL ? last->n_replaced + 1 : 1;
-    g->needs = 0;
-    atomic_store_explicit(&g->by, dpi_looker_self, memory_order_relaxed);
-    atomic_store_explicit(&g->state, since << 2 | DPI_CHANGE_OWN, memory_order_release);
-    if (g != undone)
-        atomic_store_explicit(&s->growth, g, memory_order_release);
-    return DP_OK;
-}
-
-int dpi_storage_grow(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
-{
-    dpi_growth *undone;
-
-    if (bytes <= dpi_memory_of(s)->bytes)
-        return DP_OK;
-    uint64_t since = dpi_change_shapes_begin();
-    dpi_growth *last = last_growth(s, &undone);
-    if (last != NULL)
-        release_replaced(s, last);
-    int rc = check_growth(s, last, bytes, err);
-    if (rc == DP_OK)
-        rc = grow(s, a, last, undone, bytes, since, err);
-    dpi_change_shapes_end(since);
-    return rc;
-}
-
-/* -- undoing growths -- */
-
-/* Did this thread make growth `g` after change number `change`?  `g` may be NULL. */
-static bool grown_here(const dpi_growth *g, uint64_t change)
-{
-    return g != NULL && since_of(g) > change &&
-           atomic_load_explicit(&g->by, memory_order_relaxed) == dpi_looker_self;
-}
-
-/* Return the size of the memory that `g` replaced. */
-static size_t bytes_before(const dpi_storage *s, const dpi_growth *g)
-{
-    return g->replaced != NULL ? g->replaced->memory.bytes : s->bytes;
-}
-
-bool dpi_storage_count_needs(const dpi_storage *s, size_t bytes, int by)
-{
-    uint64_t began = dpi_call_since();
-    dpi_growth *undone, *g = began != 0 ? last_growth(s, &undone) : NULL;
-    bool counted = false;
-
-    for (; grown_here(g, began); g = g->replaced)
-        if (bytes > bytes_before(s, g)) {
-            g->needs += (uint32_t)by;
-            counted = true;
-        }
-    return counted;
-}
-
-void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change)
-{
-    dpi_growth *undone, *g = last_growth(s, &undone);
-
-    for (; grown_here(g, change); g = g->replaced)
-        atomic_fetch_or_explicit(&g->state, DPI_CHANGE_READ, memory_order_relaxed);
-}
-
-void dpi_storage_undo_growths(dpi_storage *s, uint64_t change)
-{
-    dpi_growth *undone, *g = last_growth(s, &undone);
-
-    for (; grown_here(g, change) && g->needs == 0; g = g->replaced) {
-        uint64_t own = since_of(g) << 2 | DPI_CHANGE_OWN;
-        if (!atomic_compare_exchange_strong_explicit(&g->state, &own, own | DPI_CHANGE_UNDONE,
-                                                     memory_order_acq_rel, memory_order_relaxed))
-            return;
-        growth_memory_end(s, g);
-    }
+    dpi_storage_memory_fini(s);
 }

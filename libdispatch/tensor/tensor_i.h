@@ -39,8 +39,9 @@ typedef struct dpi_storage {
     void *data;
     size_t bytes;            /* usable bytes; memoryless: bytes that the tensors' sizes need */
     atomic_uint_fast64_t id; /* never reused; 0: not assigned yet */
-    /* releases `data` that is an embedder's, or pinned (dpi_block_release()); does nothing for
-     * `data` in the storage's home; NULL: dpi_memory_free() or the device releases `data` */
+    /* releases `data` that is an embedder's, pinned (dpi_block_release()), or mapped by other
+     * processes (dpi_shared_release()); does nothing for `data` in the storage's home; NULL:
+     * dpi_memory_free() or the device releases `data` */
     void (*release)(void *arg);
     void *release_arg;
     bool host;       /* `data` is host memory */
@@ -59,7 +60,7 @@ typedef struct dpi_storage {
     uint32_t charge_count;
     bool call_made; /* a call of an operator with an account allocated `bytes` */
     uint64_t total_bytes, call_made_bytes;
-    bool fixed; /* cannot grow: the memory is an embedder's or another process's */
+    bool fixed; /* cannot grow: an embedder or another process has or uses the memory */
     _Atomic(struct dpi_growth *) growth; /* the newest; NULL: it never grew */
 } dpi_storage;
 
