@@ -3,6 +3,7 @@
  * A storage has a list of its growths, the newest first (dpi_growth, tensor_i.h).  Calls that are
  * older than a growth use the memory that it replaced, which is therefore released only when no such
  * call runs any more.  When a call fails, its growths are undone. */
+#include "base/kind.h"
 #include "room.h"
 
 /* Return how many bytes `piece` uses; it is a storage without its growths, or the memory of one
@@ -29,7 +30,7 @@ static void growth_memory_end(dpi_storage *s, dpi_growth *g)
     dpi_storage_memory_fini(&g->memory);
 }
 
-void dpi_growths_free(dpi_storage *s, dpi_growth *g)
+static void growths_free(dpi_storage *s, dpi_growth *g)
 {
     for (dpi_growth *replaced; g != NULL; g = replaced) {
         replaced = g->replaced;
@@ -37,6 +38,23 @@ void dpi_growths_free(dpi_storage *s, dpi_growth *g)
             growth_memory_end(s, g);
         dp_free(g);
     }
+}
+
+void dpi_storage_fini(dpi_storage *s)
+{
+    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
+
+    if (DPI_UNLIKELY(s->kind_ref != 0))
+        dpi_kind_unref(s->kind_ref - 1);
+    if (DPI_UNLIKELY(g != NULL))
+        growths_free(s, g);
+    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {
+        if (s->block || s->release == dpi_block_release || s->release == dpi_shared_release)
+            dpi_storage_settle(s, dpi_storage_charge_of(s));
+        else
+            dpi_storage_discharge(s);
+    }
+    dpi_storage_memory_fini(s);
 }
 
 /* -- growing -- */
@@ -152,7 +170,7 @@ static void release_replaced(dpi_storage *s, dpi_growth *last)
         n++;
     if (g == NULL)
         return;
-    dpi_growths_free(s, g->replaced);
+    growths_free(s, g->replaced);
     g->replaced = NULL;
     last->n_replaced = n;
     if (s->data != NULL || s->bytes > 0)

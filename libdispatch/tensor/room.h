@@ -66,7 +66,6 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
 /* Initialise `s` over the caller's memory.  `release` NULL: nothing releases that memory. */
 void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*release)(void *arg),
                               void *arg);
-void dpi_storage_fini(dpi_storage *s);
 /* Initialise `s`, whose bytes do not lie in its home, and allocate its memory, unless the device is
  * meta or at.device has the flag DPI_MEMORYLESS. */
 int dpi_storage_init_memory(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err);
@@ -82,6 +81,8 @@ void dpi_storage_memory_release(dpi_storage *s);
 void dpi_storage_memory_fini(dpi_storage *s);
 
 /* -- growth.c -- */
+/* Release the memory of `s` and of its growths. */
+void dpi_storage_fini(dpi_storage *s);
 /* Make `s` at least `bytes` long, for all tensors on it; its old bytes are copied.  DP_ERUNTIME:
  * the memory of `s` is fixed, another call grew `s` since this call began, or `s` grew
  * DP_LIMIT_RESIZES times during a call that still runs.  DP_ERESOURCE: over the account's limit, or
@@ -104,9 +105,6 @@ void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
  * there: `s` can no longer grow.  `*out`: that memory, owned.  `a`: charged if `s` is charged to
  * nobody; may be NULL.  Errors: see dp_tensor_share(). */
 int dpi_storage_share(dpi_storage *s, dp_account *a, dp_shared **out, dp_error *err);
-
-/* Free growth `g` of `s` and all that it replaced.  `g` may be NULL. */
-void dpi_growths_free(dpi_storage *s, dpi_growth *g);
 
 /* -- shared.c -- */
 /* Allocate the data of `s`, whose size is set, as memory that other processes can map. */

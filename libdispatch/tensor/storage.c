@@ -305,20 +305,3 @@ void dpi_storage_memory_fini(dpi_storage *s)
     if (counted)
         dpi_backend_unref(dp_device_backend(s->device));
 }
-
-void dpi_storage_fini(dpi_storage *s)
-{
-    dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
-
-    if (DPI_UNLIKELY(s->kind_ref != 0))
-        dpi_kind_unref(s->kind_ref - 1);
-    if (DPI_UNLIKELY(g != NULL))
-        dpi_growths_free(s, g);
-    if (atomic_load_explicit(&s->charged, memory_order_relaxed) != 0) {
-        if (s->block || s->release == dpi_block_release || s->release == dpi_shared_release)
-            dpi_storage_settle(s, dpi_storage_charge_of(s));
-        else
-            dpi_storage_discharge(s);
-    }
-    dpi_storage_memory_fini(s);
-}
