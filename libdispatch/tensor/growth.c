@@ -1,8 +1,9 @@
-/* growth.c -- replaces the memory of a storage by larger or by shared memory, for all tensors on it.
+/* growth.c -- replaces the memory of a storage, for all tensors on it, by memory that is larger or
+ * that other processes can map.
  *
- * A storage has a list of its growths, the newest first (dpi_growth, tensor_i.h).  Calls that are
- * older than a growth use the memory that it replaced, which is therefore released only when no such
- * call runs any more.  When a call fails, its growths are undone. */
+ * A storage has a list of its growths, the newest first (dpi_growth, tensor_i.h).  A call that began
+ * before a growth uses the replaced memory until the call ends; then that memory can be released.
+ * When a call fails, its growths are undone. */
 #include "base/kind.h"
 #include "room.h"
 
@@ -203,8 +204,9 @@ static int grow(dpi_storage *s, dp_account *a, dpi_growth *last, dpi_growth *und
     return DP_OK;
 }
 
-/* Replace the memory of `s` by a copy of `bytes` bytes.  `shared` not NULL: by shared memory, unless
- * it is shared; `*shared` gets it, and it is not replaced again. */
+/* Replace the memory of `s` by a copy of `bytes` bytes.  If `shared` is not NULL, the copy is in
+ * shared memory, which `*shared` gets and which is never replaced; memory of `s` that is shared
+ * already stays. */
 static int replace(dpi_storage *s, dp_account *a, size_t bytes, dp_shared **shared, dp_error *err)
 {
     dpi_growth *undone;

@@ -61,9 +61,9 @@ enum {
     DP_SHARED_BORROW,
 };
 /* Make a one-dimensional tensor of `n` elements from adopted memory, which begin at byte `offset`.
- * `how`: one of DP_SHARED_*.  `a`: the account that is charged for a copy; may be NULL.  Private mappings
- * are charged while a holder has them (account.h).  *out owned.  DP_EVALUE: the elements are not inside the memory, or `offset` is no
- * multiple of the element size.  DP_ERESOURCE: over the account's limit, or out of memory. */
+ * `how`: one of DP_SHARED_*.  `a`: the account that is charged for a copy; may be NULL.  Private
+ * mappings are charged while a holder has them (account.h).  *out owned.  DP_EVALUE: the elements
+ * are not inside the memory, or `offset` is no multiple of the element size.  DP_ERESOURCE: over the account's limit, or out of memory. */
 DP_API int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int64_t n,
                             dp_account *a, dp_tensor **out, dp_error *err);
 
