@@ -15,6 +15,7 @@
 
 #include "daemon.h"
 #include "json/json.h"
+#include "maps.h"
 #include <dispatchd/program.h>
 #include <stdatomic.h>
 
@@ -83,13 +84,22 @@ typedef struct conn_state {
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
+    maps *maps; /* owned; NULL: none */
 } conn_state;
+
+typedef struct descriptors { /* the descriptors that came with a message */
+    size_t n;
+    int fds[LIMIT_DESCRIPTORS];       /* owned */
+    uint64_t maps[LIMIT_DESCRIPTORS]; /* numbers that the method gave to memfds; 0: none */
+} descriptors;
 
 typedef struct answer_part { /* bytes that follow the answer's line */
     void *data;              /* owned; freed with dp_free() */
     size_t bytes;
     dp_account *paid_by; /* counted reference: the account that `bytes` are charged to */
 } answer_part;
+
+void descriptors_free(descriptors *d); /* Close the descriptors; `d` may be NULL.  descriptors.c */
 
 static inline void answer_part_free(answer_part *p)
 {
@@ -112,6 +122,7 @@ typedef struct request {
     size_t n_attachments;
     size_t *attachment_bytes; /* [n_attachments]; owned, like attachment_offset */
     size_t *attachment_offset;
+    descriptors *received; /* owned; NULL: no descriptors came with the message */
     /* owned: the parsed message, an object or, for a batch, an array; NULL: not parsed */
     cJSON *root;
     /* the method to call; NULL: unknown method, which is an error */
@@ -123,6 +134,9 @@ typedef struct request {
     jw out;             /* the answer's line; ends with LF when it is complete */
     answer_part *parts; /* attachments of the answer, in order */
     size_t n_parts, cap_parts;
+    dp_shared *shared;   /* owned: memory whose descriptor is sent with the answer; NULL: none */
+    uint64_t shared_map; /* the number that `shared` got */
+    int shared_fd;       /* that descriptor, borrowed from `shared` */
     uint64_t t_read, t_parsed, t_started; /* times (nanos()) */
     uint64_t bytes_charged; /* bytes of line and attachments, counted for LIMIT_OUTSTANDING_BYTES */
     bool close_after;       /* close the connection after this answer was sent */

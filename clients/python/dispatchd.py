@@ -11,6 +11,9 @@ Arguments of op() and results of call(), op() and receive() are Python values: a
 unchanged.  The elements of a tensor's "data" are spelled as in docs/protocol.md: "nan", "inf",
 large integers as strings, [re, im].
 
+Shared memory: share(data) makes a memfd that a literal names, {"dtype": "float32", "shape": [2],
+"fd": share(raw_bytes)}; Client.map(tensor) returns the memory of a tensor without a copy.
+
 Bytes are sent as attachments: a bytes-like value of a member "attachment" in the params is sent
 after the line, and in an answer the value of every "attachment" is bytes.  Requests may be
 pipelined: call send() several times, then receive() as many times; answers arrive in the order of
@@ -18,9 +21,12 @@ the requests.  A call() that is interrupted (Ctrl-C, a timeout) is abandoned: it
 when it arrives.  Only one thread at a time may use a client.
 """
 
+import array
 import collections
+import fcntl
 import itertools
 import json
+import mmap
 import os
 import select
 import socket
@@ -28,6 +34,9 @@ import struct
 
 # most bytes of one recv, unless more are expected; a buffer is allocated each time
 _READ_BYTES = 1 << 14
+_CONTROL_BYTES = socket.CMSG_SPACE(16 * array.array("i").itemsize)  # for 16 descriptors
+# of fcntl.h; Python has names for them since 3.12
+_F_ADD_SEALS, _F_SEAL_SHRINK, _F_SEAL_GROW, _F_SEAL_WRITE = 1033, 2, 4, 8
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
 
@@ -79,6 +88,34 @@ def connect(path=None, timeout=None):
     return Client(s, timeout)
 
 
+class Fd:
+    """A file descriptor as the value of a member "fd" of the params.  It stays open until close(), or
+    until the object is collected.  map: the number that the newest answer gave to the memfd, for a
+    member "map" of later params; None: none yet."""
+
+    def __init__(self, fd):
+        self.fd, self.map = fd, None
+
+    def close(self):
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+
+    __del__ = close
+
+
+def share(data):
+    """Return an Fd of a new memfd with these bytes, which nobody can write or resize: the daemon maps
+    it without a copy."""
+    fd = Fd(os.memfd_create("dispatchd", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    with memoryview(data).cast("B") as bytes_:
+        at = 0
+        while at < len(bytes_):
+            at += os.write(fd.fd, bytes_[at:])
+    fcntl.fcntl(fd.fd, _F_ADD_SEALS, _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_WRITE)
+    return fd
+
+
 class Client:
     """A connection to the daemon, made by connect()."""
 
@@ -99,6 +136,9 @@ class Client:
         # ids of requests from send() not yet received by receive()
         self._sent = collections.deque()
         self.notifications = collections.deque()  # messages without an id, oldest first
+        # memory: results of recvmsg, descriptors that no message has used yet, map number -> mmap
+        self._got, self._fds, self._maps = [], collections.deque(), {}
+        self._given = {}  # id of a request -> the Fds that it passed
 
     def __enter__(self):
         return self
@@ -108,6 +148,31 @@ class Client:
 
     def close(self):
         self._sock.close()
+        while self._fds:
+            os.close(self._fds.popleft())
+
+    # -- shared memory ---------------------------------------------------------------------------
+
+    def map(self, tensor):
+        """Return (descriptor, memory) of a tensor: a read-only memoryview of the bytes from its first
+        to its last element, which later calls that write the tensor change.  descriptor["strides"]
+        tells how the elements lie there."""
+        handle = tensor["tensor"] if isinstance(tensor, dict) else tensor
+        t = self.call("tensor.read", tensor=handle, **{"as": "fd"})
+        if "fd" in t:
+            fd = t.pop("fd")
+            try:
+                self._maps[t["map"]] = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED,
+                                                 mmap.PROT_READ)
+            finally:
+                os.close(fd)
+        return t, memoryview(self._maps[t["map"]])[t["offset"]:t["offset"] + t["nbytes"]]
+
+    def unmap(self, *maps):
+        """End maps, given by number; memory that map() returned stays valid while it is referenced."""
+        self.call("map.release", maps=list(maps))
+        for number in maps:
+            self._maps.pop(number, None)
 
     # -- one call at a time ----------------------------------------------------------------------
 
@@ -147,19 +212,31 @@ class Client:
         return id_
 
     def send_message(self, message):
-        """Send a message object unchanged, followed by the bytes of its "attachment" members."""
+        """Send a message object unchanged, followed by the bytes of its "attachment" members, and
+        beside it the descriptors of its "fd" members."""
         try:
             self.send_bytes(_encode(message).encode() + b"\n")
-        except TypeError:  # the message contains bytes, which is rare
-            blobs = []
-            message = _detach(message, blobs)
-            message["attachments"] = [len(b) for b in blobs]
-            self.send_bytes(b"".join([_encode(message).encode(), b"\n", *blobs]))
+        except TypeError:  # the message contains bytes or descriptors, which is rare
+            blobs, fds = [], []
+            message = _detach(message, blobs, fds)
+            if blobs:
+                message["attachments"] = [len(b) for b in blobs]
+            if fds:
+                message["fds"] = len(fds)
+                self._given[message.get("id")] = fds
+            self.send_bytes(b"".join([_encode(message).encode(), b"\n", *blobs]), fds)
 
-    def send_bytes(self, data):
+    def send_bytes(self, data, fds=()):
         if len(self._out) > 1:  # finish a message whose sending was interrupted
             self._flush()
         self._out = [data]
+        if fds:  # they travel beside the first bytes
+            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f.fd for f in fds]))]
+            self._sock.settimeout(self._timeout)
+            try:
+                self._out.extend(map(self._sock.sendmsg, ([data],), (rights,)))
+            finally:
+                self._sock.setblocking(True)
         self._flush()
 
     def _flush(self):
@@ -193,6 +270,8 @@ class Client:
         dropped."""
         while True:
             answer = self.receive_message()
+            for fd, number in zip(self._given.pop(answer.get("id"), ()), answer.get("maps", ())):
+                fd.map = number
             if "id" not in answer:
                 self.notifications.append(answer)
             elif not isinstance(answer["id"], int) or answer["id"] >= id_:
@@ -213,8 +292,11 @@ class Client:
         if sizes:
             ends = list(itertools.accumulate(sizes, initial=end))
             message.pop("attachments")
-            message = _attach(message, [data[a:b] for a, b in zip(ends, ends[1:])])
+            message = _attach(message, "attachment", [data[a:b] for a, b in zip(ends, ends[1:])])
             end = ends[-1]
+        if isinstance(message, dict) and message.get("fds"):
+            fds = [self._fds.popleft() for _ in range(message.pop("fds"))]
+            message = _attach(message, "fd", fds)
         self._in[:] = [end, data] if end < len(data) else [0]
         return message
 
@@ -227,9 +309,16 @@ class Client:
     def _fill(self, more):
         """Receive at least one byte and append it to _in; more: bytes known to follow, or 0."""
         try:
-            self._in.extend(map(self._sock.recv, (max(_READ_BYTES, min(more, 1 << 20)),)))
+            self._got.extend(map(self._sock.recvmsg, (max(_READ_BYTES, min(more, 1 << 20)),),
+                                 (_CONTROL_BYTES,), (socket.MSG_CMSG_CLOEXEC,)))
         except BlockingIOError:
             raise TimeoutError("no answer from the daemon") from None
+        while self._got:
+            data, rights = self._got[0][:2]
+            self._in.append(data)
+            for _, _, fds in rights:
+                self._fds.extend(array.array("i", fds))
+            del self._got[0]
         if not self._in[-1]:
             raise ConnectionError("the daemon closed the connection")
 
@@ -298,11 +387,11 @@ def from_wire(value):
     return value
 
 
-def _detach(value, blobs):
-    """Return a copy of `value`; the bytes of every "attachment" move to `blobs`, replaced by their
-    index."""
+def _detach(value, blobs, fds):
+    """Return a copy of `value`; the bytes of every "attachment" move to `blobs`, and every Fd to
+    `fds`, replaced by their index."""
     if isinstance(value, list):
-        return [_detach(v, blobs) for v in value]
+        return [_detach(v, blobs, fds) for v in value]
     if not isinstance(value, dict):
         return value
     copy = {}
@@ -310,15 +399,19 @@ def _detach(value, blobs):
         if k == "attachment" and isinstance(v, (bytes, bytearray, memoryview)):
             blobs.append(bytes(v))
             v = len(blobs) - 1
-        copy[k] = _detach(v, blobs)
+        if k == "fd" and isinstance(v, Fd):
+            fds.append(v)
+            v = len(fds) - 1
+        copy[k] = _detach(v, blobs, fds)
     return copy
 
 
-def _attach(value, blobs):
-    """Return a copy of `value`; the index in every "attachment" is replaced by bytes of `blobs`."""
+def _attach(value, name, things):
+    """Return a copy of `value`; the index in every member `name` is replaced by that item of
+    `things`."""
     if isinstance(value, list):
-        return [_attach(v, blobs) for v in value]
+        return [_attach(v, name, things) for v in value]
     if not isinstance(value, dict):
         return value
-    return {k: blobs[v] if k == "attachment" and isinstance(v, int) else _attach(v, blobs)
+    return {k: things[v] if k == name and isinstance(v, int) else _attach(v, name, things)
             for k, v in value.items()}

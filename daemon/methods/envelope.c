@@ -259,8 +259,9 @@ static int call_method(request *rq, const envelope *e, dp_error *err)
 /* Check that the method's answer can be sent. */
 static int check_answer(const request *rq, bool in_batch, dp_error *err)
 {
-    if (in_batch && rq->n_parts > 0)
-        return dp_error_set(err, DP_EVALUE, "an answer in a batch cannot carry attachments");
+    if (in_batch && (rq->n_parts > 0 || rq->shared != NULL))
+        return dp_error_set(err, DP_EVALUE,
+                            "an answer in a batch cannot carry attachments or descriptors");
     if (rq->out.refused)
         return err->code;
     if (rq->out.failed)
@@ -279,6 +280,7 @@ static int write_result(request *rq, const envelope *e, bool in_batch, dp_error 
     if (rc < 0)
         return rc;
     attachments_to_json(rq);
+    descriptors_to_json(rq);
     jw_object_end(&rq->out);
     return check_answer(rq, in_batch, err);
 }
@@ -312,6 +314,8 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
         run_undo(rq);
         rewind_to(&rq->out, &rq->mark);
     }
+    if ((rc < 0 && !runs_again(rc)) || e->id == NULL)
+        maps_undo(rq);
     if (rc == DP_EWORKER && r->called)
         return rc;
     if (rc < 0 && !runs_again(rc) && e->id != NULL)

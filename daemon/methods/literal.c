@@ -283,6 +283,18 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
                           dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
+/* Replace `*t`, the storage as a one-dimensional tensor, by the tensor on it that `g` describes.  On
+ * failure, `*t` is released. */
+static int strided_view(request *rq, const geometry *g, dp_tensor **t, dp_error *err)
+{
+    dp_tensor *flat = *t;
+    int rc = dp_as_strided(rq->ctx, flat, g->ndim, g->shape, g->has_strides ? g->strides : NULL,
+                           g->offset, t);
+
+    dp_tensor_unref(flat);
+    return rc < 0 ? run_ctx_error(rq, err) : 0;
+}
+
 /* Make a tensor from `n` contiguous elements of dtype `from`, which are its whole storage if
  * `g->is_storage`; `*out` is owned. */
 static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, int64_t n,
@@ -300,14 +312,8 @@ static int tensor_of_elements(request *rq, const geometry *g, dp_dtype dtype, in
     int rc = dp_tensor_from(a, dtype, g->device, g->is_storage ? 1 : g->ndim,
                             g->is_storage ? &n : g->shape, from, elements, &flat, err);
 
-    if (rc < 0 || !g->is_storage) {
-        *out = flat;
-        return rc;
-    }
-    rc = dp_as_strided(rq->ctx, flat, g->ndim, g->shape, g->has_strides ? g->strides : NULL,
-                       g->offset, out);
-    dp_tensor_unref(flat);
-    return rc < 0 ? run_ctx_error(rq, err) : 0;
+    *out = flat;
+    return rc < 0 || !g->is_storage ? rc : strided_view(rq, g, out, err);
 }
 
 static int tensor_of_data(request *rq, literal *l, geometry *g, const cJSON *data, bool has_dtype,
@@ -358,6 +364,52 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
                               rq->attached + rq->attachment_offset[index], at, out, err);
 }
 
+/* Compute how many elements of its storage a tensor with geometry `g` needs; UINT64_MAX: too many
+ * to count. */
+static uint64_t storage_elements(const geometry *g)
+{
+    uint64_t n = dp_sizes_product(1, g->shape, (size_t)g->ndim), last = 0;
+
+    if (n == 0 || !g->has_strides)
+        return dp_size_plus((uint64_t)g->offset, n);
+    for (int d = 0; d < g->ndim; d++)
+        last =
+            dp_size_plus(last, dp_size_times((uint64_t)g->shape[d] - 1, (uint64_t)g->strides[d]));
+    return dp_size_plus(dp_size_plus((uint64_t)g->offset, last), 1);
+}
+
+/* Make a tensor whose elements are in a memfd of the client, which member "fd" or "map" names. */
+static int tensor_of_shared(request *rq, const tensor_create_params *p, const geometry *g,
+                            dp_dtype dtype, const json_path *at, dp_tensor **out, dp_error *err)
+{
+    dp_account *a = rq->run->constants ? NULL : session_account(rq->session);
+    uint64_t n = storage_elements(g);
+    int64_t flat_size = n <= INT64_MAX ? (int64_t)n : INT64_MAX;
+    dp_error why = DP_ERROR_INIT;
+    dp_shared *s;
+
+    if (!p->has_dtype || !g->has_shape)
+        return json_path_fail(err, DP_EVALUE, at, "fd and map need dtype and shape");
+    if (dp_device_backend(g->device) != DP_B_CPU)
+        return json_path_fail(err, DP_EVALUE, at,
+                              "fd and map make tensors on cpu, not on '%s'; aten::to copies them",
+                              p->device);
+    int rc = shared_from_params(rq, p, at, &s, err);
+    if (rc < 0)
+        return rc;
+    int how = rq->run->borrows       ? DP_SHARED_BORROW
+              : dp_shared_is_racy(s) ? DP_SHARED_COPY
+                                     : DP_SHARED_PRIVATE;
+    rq->run->borrowed = rq->run->borrowed || how == DP_SHARED_BORROW;
+    if (how == DP_SHARED_COPY && !run_is_quick(rq, dp_size_times(n, dp_dtype_size(dtype))))
+        return DP_EWORKER;
+    rc = dp_shared_tensor(s, how, (uint64_t)p->offset, dtype, g->is_storage ? 1 : g->ndim,
+                          g->is_storage ? &flat_size : g->shape, a, out, &why);
+    if (rc < 0)
+        return json_path_fail(err, rc, at, "%s", why.message);
+    return g->is_storage ? strided_view(rq, g, out, err) : 0;
+}
+
 extern const proto_type proto_dtype; /* proto/types/dtype.json */
 
 static int from_data(request *rq, const tensor_create_params *p, geometry *g, dp_dtype dtype,
@@ -387,13 +439,18 @@ int tensor_from_params(request *rq, const tensor_create_params *p, const json_pa
     if (!run_may_reach(rq, g.device))
         return DP_EWORKER;
     bool meta = dp_device_backend(g.device) == DP_B_Meta;
-    if (meta && g.has_shape && g.offset == 0 && p->data == NULL && !p->has_attachment)
+    if (meta && g.has_shape && g.offset == 0 && p->data == NULL && !p->has_attachment &&
+        !p->has_fd && !p->has_map)
         return dp_tensor_new(dtype, g.device, g.ndim, g.shape, g.has_strides ? g.strides : NULL,
                              out, err);
-    if ((p->data == NULL) == !p->has_attachment)
+    if ((p->data != NULL) + p->has_attachment + p->has_fd + p->has_map != 1)
         return json_path_fail(err, DP_EVALUE, at,
-                              "a tensor literal needs either data or attachment%s",
+                              "a tensor literal needs one of data, attachment, fd and map%s",
                               meta ? ", or a shape alone" : "");
+    if (p->has_fd || p->has_map)
+        return tensor_of_shared(rq, p, &g, dtype, at, out, err);
+    if (p->offset != 0)
+        return json_path_fail(err, DP_EVALUE, at, "offset is for fd and map only");
     if (p->data != NULL)
         return from_data(rq, p, &g, dtype, &inside, out, err);
     if (!p->has_dtype || !g.has_shape)

@@ -25,7 +25,7 @@
  * the attachments have arrived; request_run() is called afterwards.  frame.c finds these two
  * members only if their names contain no escapes; otherwise they announce nothing, and
  * request_run() refuses a message with a different number of "attachments" than were read
- * (request.n_attachments).  File descriptors are closed: no method takes them. */
+ * (request.n_attachments).  The same holds for "fds" and request.received. */
 
 /* Parse `rq->line` strictly into `rq->root`.  On failure, write the error answer into `rq->out` and
  * return false. */
@@ -215,6 +215,9 @@ typedef struct run {
     size_t n_fresh, cap_fresh;
     /* tensor literals become constants of a program, and are charged with that program */
     bool constants;
+    /* tensor literals in memfds use one mapping, to which clients may write during the call */
+    bool borrows;
+    bool borrowed; /* `borrows` was set, and there was such a literal */
     /* number of entries in `written`, which is the last member because it is long and not zeroed */
     size_t n_written;
     int64_t step; /* index of the program step that failed; -1: none */
@@ -290,6 +293,21 @@ bool run_may_reach(request *rq, dp_device device);
 /* Copy the context's error to `*err` and return its code. */
 int run_ctx_error(request *rq, dp_error *err);
 
+/* -- descriptors.c: shared memory, by descriptor or by `map` number -- */
+
+/* Write the members that announce the answer's descriptor, and the numbers that received memfds
+ * got. */
+void descriptors_to_json(request *rq);
+/* Find the memory that member "fd" (an index in the message's descriptors) or "map" of a tensor
+ * literal names; `*out` is borrowed from the connection's maps. */
+int shared_from_params(request *rq, const tensor_create_params *p, const json_path *at,
+                       dp_shared **out, dp_error *err);
+/* Give `s`, which has memory of this daemon's tensors, a number, and send its descriptor with the
+ * answer if it had no number.  `*fresh`: it had none.  Returns 0 on failure. */
+uint64_t shared_to_answer(request *rq, dp_shared *s, bool *fresh, dp_error *err);
+/* Undo a failed method: drop the numbers that it gave. */
+void maps_undo(request *rq);
+
 /* -- number.c -- */
 
 /* Read a number, or one of the strings "nan", "inf" and "-inf". */
@@ -331,6 +349,10 @@ int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
  * attachment), or everything known about `t` (RETURN_DESCRIBED).  handle 0: the member "tensor" is
  * omitted. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
+/* Write the descriptor of `t`, whose storage is the shared memory with number `map`, and where its
+ * elements lie in that memory.  `fresh`: the memory's descriptor is sent with the answer. */
+int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uint64_t map,
+                          bool fresh, dp_error *err);
 /* Read a runtime key, that is, one that calls are dispatched to, by its name.  DP_ENOTFOUND: no
  * such key; the message has the nearest names.  DP_EVALUE: the name is an alias key. */
 int key_from_json(const cJSON *j, const json_path *at, dp_key *out, dp_error *err);

@@ -278,8 +278,13 @@ static int begin_call(request *rq, dp_error *err)
 static int bind_call(request *rq, const op_call_params *p, dp_error *err)
 {
     dp_bound *b = &rq->run->bound;
-    int rc = bind_from_json(rq, p->op, p->args, p->kwargs, b, err);
 
+    rq->run->borrows = true;
+    rq->run->borrowed = false;
+    int rc = bind_from_json(rq, p->op, p->args, p->kwargs, b, err);
+    rq->run->borrows = false;
+    if (rc == 0 && rq->run->borrowed && !dp_bound_reads_once(rq->ctx, b))
+        rc = bind_from_json(rq, p->op, p->args, p->kwargs, b, err);
     if (rc < 0)
         return rc;
     work w = work_of(rq, dp_bound_kernel(rq->ctx, b), b, p->return_);

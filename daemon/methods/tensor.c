@@ -31,16 +31,34 @@ int tensor_describe(request *rq, const tensor_describe_params *p, jw *w, dp_erro
     return rc == 0 ? tensor_to_json(rq, w, t, (uint64_t)p->tensor, RETURN_DESCRIBED, err) : rc;
 }
 
+/* Move the storage of `t` into shared memory, and describe `t` with the place of its elements. */
+static int read_shared(request *rq, dp_tensor *t, uint64_t handle, jw *w, dp_error *err)
+{
+    dp_shared *s;
+    bool fresh;
+
+    if (!dp_keyset_is_empty(dp_keyset_only(dp_tensor_keys(t), dp_keyset_named(DP_KEYSET_MATH))))
+        return dp_error_set(err, DP_EVALUE,
+                            "as 'fd': the bytes of a conjugate or negative view are not its "
+                            "elements; call aten::resolve_conj and aten::resolve_neg first");
+    if (!dp_tensor_is_shared(t) && !run_is_quick(rq, dp_tensor_storage_bytes(t)))
+        return DP_EWORKER; /* its bytes are copied, once */
+    int rc = dp_tensor_share(t, session_account(rq->session), &s, err);
+    if (rc < 0)
+        return rc;
+    uint64_t map = shared_to_answer(rq, s, &fresh, err);
+    dp_shared_unref(s);
+    return map != 0 ? shared_tensor_to_json(rq, w, t, handle, map, fresh, err) : err->code;
+}
+
 int tensor_read(request *rq, const tensor_read_params *p, jw *w, dp_error *err)
 {
     int how = p->as == TENSOR_READ_AS_JSON ? RETURN_DATA : RETURN_ATTACHMENT;
     dp_tensor *t;
 
-    if (p->as == TENSOR_READ_AS_FD)
-        return dp_error_set(err, DP_ENOTIMPL,
-                            "as 'fd': this daemon does not pass descriptors, "
-                            "use 'json' or 'attachment'");
     int rc = find(rq, p->tensor, &t, err);
+    if (rc == 0 && p->as == TENSOR_READ_AS_FD)
+        return read_shared(rq, t, (uint64_t)p->tensor, w, err);
     if (rc == 0 && dp_tensor_is_memoryless(t))
         rc = dp_tensor_read(t, NULL, err); /* fails unless the tensor has no elements */
     if (rc < 0)

@@ -1,7 +1,5 @@
 /* announce.c -- the data that a line announces (attachments and file descriptors), and descriptors
- * that no line announces.
- *
- * The daemon closes all descriptors that it receives: no method uses them. */
+ * that no line announces. */
 #define _GNU_SOURCE
 #include "methods/methods.h"
 #include "server.h"
@@ -19,22 +17,46 @@ enum {
 
 /* -- announced attachments and descriptors -- */
 
-/* Fail the pending request if one of the `n` descriptors that it announced is a socket, or cannot
- * be examined.  Sockets are an error, although all descriptors are closed: one could be the other
- * end of the client's own connection, and while the daemon holds that end open, the daemon cannot
- * notice that the client has left. */
-static void refuse_sockets(struct connection *c, size_t n)
+/* Check that the first `n` descriptors in c->fds are files; a memfd is one.  A socket could be the
+ * other end of the client's own connection, or another kind of descriptor could hold that end open,
+ * and then the daemon would not notice that the client has left. */
+static int check_files(const struct connection *c, size_t n, dp_error *err)
 {
-    dp_error err = DP_ERROR_INIT;
     struct stat st;
 
-    for (size_t i = 0; i < n && err.code == 0; i++)
-        if (fstat(c->fds[i], &st) < 0 || S_ISSOCK(st.st_mode))
-            dp_error_set(&err, DP_EVALUE, "fds: descriptor %zu is a socket, which is refused", i);
-    if (err.code == 0)
+    for (size_t i = 0; i < n; i++)
+        if (fstat(c->fds[i], &st) < 0 || !S_ISREG(st.st_mode))
+            return dp_error_set(err, DP_EVALUE,
+                                "fds: descriptor %zu is %s, which is refused: expected a memfd or "
+                                "a regular file",
+                                i, S_ISSOCK(st.st_mode) ? "a socket" : "no file");
+    return 0;
+}
+
+/* Give the first `n` descriptors in c->fds to the pending request.  If that is not possible, fail
+ * the request and close them. */
+static void take_descriptors(struct connection *c, size_t n)
+{
+    request *rq = &c->pending->rq;
+    dp_error err = DP_ERROR_INIT;
+
+    if (n == 0)
         return;
-    request_fail(&c->pending->rq, &err);
-    c->pending->stage = JOB_ANSWERED;
+    if (check_files(c, n, &err) == 0) {
+        rq->received = dp_calloc(1, sizeof(*rq->received));
+        if (rq->received == NULL)
+            dp_error_set(&err, DP_ERESOURCE, "out of memory: descriptors of a request");
+    }
+    if (err.code < 0) {
+        request_fail(rq, &err);
+        c->pending->stage = JOB_ANSWERED;
+        connection_drop_descriptors(c, n);
+        return;
+    }
+    rq->received->n = n;
+    dp_copy_n(rq->received->fds, c->fds, n, sizeof(c->fds[0]));
+    c->outstanding_fds += n;
+    connection_shift_descriptors(c, n);
 }
 
 void connection_announced(struct connection *c)
@@ -59,8 +81,7 @@ void connection_announced(struct connection *c)
         connection_dispatch(c, j);
         return;
     }
-    refuse_sockets(c, n_fds);
-    connection_drop_descriptors(c, n_fds); /* no method uses descriptors */
+    take_descriptors(c, n_fds);
     frame_expect(&c->frame, (size_t)total);
 }
 

@@ -60,6 +60,7 @@ struct connection {
     /* number of jobs whose answers are not completely sent */
     unsigned outstanding;
     size_t outstanding_bytes; /* sum of request.bytes_charged of these jobs */
+    size_t outstanding_fds;   /* number of descriptors that came with these jobs */
     uint64_t n_jobs;          /* number of jobs so far */
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;

@@ -15,12 +15,45 @@ enum {
 
 /* -- jobs -- */
 
+static void dropped(task *t)
+{
+    dp_free(t->arg);
+}
+
+/* The maps of a connection that has ended, and the task that frees them. */
+struct drop_maps {
+    task task; /* first member */
+    maps *maps;
+};
+
+static void free_maps(task *t)
+{
+    maps_free(((struct drop_maps *)t)->maps);
+}
+
+/* Free the maps of `c`, on a worker if they have much memory. */
+static void drop_maps(struct connection *c)
+{
+    server *s = c->server;
+    struct drop_maps *d =
+        maps_bytes(c->state.maps) > SLOW_FREE_BYTES && !s->leaving ? dp_malloc(sizeof(*d)) : NULL;
+
+    if (d == NULL) {
+        maps_free(c->state.maps);
+        return;
+    }
+    *d = (struct drop_maps){.task = {.work = free_maps, .done = dropped, .arg = d},
+                            .maps = c->state.maps};
+    executor_task(&s->executor, &d->task);
+}
+
 void connection_unref(struct connection *c)
 {
     if (--c->refs > 0)
         return;
     frame_fini(&c->frame);
     dp_keyset_unpin(c->state.pinned);
+    drop_maps(c);
     dp_free(c);
 }
 
@@ -69,11 +102,6 @@ static void drop_answer(task *t)
     jw_fini(&rq->out);
 }
 
-static void dropped(task *t)
-{
-    dp_free(t->arg);
-}
-
 void connection_job_free(job *j)
 {
     server *s = j->rq.conn->server;
@@ -81,9 +109,13 @@ void connection_job_free(job *j)
     if (!j->overdue) {
         j->rq.conn->outstanding--;
         j->rq.conn->outstanding_bytes -= j->rq.bytes_charged;
+        if (j->rq.received != NULL)
+            j->rq.conn->outstanding_fds -= j->rq.received->n;
     }
     connection_unref(j->rq.conn);
     job_drop(j);
+    descriptors_free(j->rq.received);
+    dp_shared_unref(j->rq.shared);
     dp_free(j->rq.attachment_bytes);
     dp_free(j->rq.attachment_offset);
     j->side_task = (task){.work = drop_answer, .done = dropped, .arg = j};
@@ -148,6 +180,11 @@ void connection_drop_descriptors(struct connection *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         close(c->fds[i]);
+    connection_shift_descriptors(c, n);
+}
+
+void connection_shift_descriptors(struct connection *c, size_t n)
+{
     c->n_fds -= (unsigned)n;
     c->server->waiting_descriptors -= (unsigned)n;
     dp_move_n(c->fds, c->fds + n, c->n_fds, sizeof(c->fds[0]));

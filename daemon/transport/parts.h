@@ -22,6 +22,7 @@ static inline bool connection_wants(const struct connection *c)
 {
     return !c->closed && !c->shut && !c->parsing && c->outstanding < LIMIT_OUTSTANDING &&
            c->outstanding_bytes < LIMIT_OUTSTANDING_BYTES &&
+           c->outstanding_fds < LIMIT_OUTSTANDING_DESCRIPTORS &&
            atomic_load(&c->unsent) < LIMIT_UNSENT_BYTES;
 }
 
@@ -35,8 +36,10 @@ job *connection_job(struct connection *c, char *line, size_t bytes);
 void connection_job_free(job *j);
 /* Free the recorded call.cancel requests: no job waits that they could cancel. */
 void connection_drop_cancels(struct connection *c);
-/* Close the first `n` of the file descriptors in c->fds. */
+/* Close the first `n` of the file descriptors in c->fds, and remove them from there. */
 void connection_drop_descriptors(struct connection *c, size_t n);
+/* Remove the first `n` file descriptors from c->fds; the caller has taken them over. */
+void connection_shift_descriptors(struct connection *c, size_t n);
 /* Remove `c` from server.deferred, if it is in that list. */
 void connection_undefer(struct connection *c);
 /* Stop the event loop if the daemon is draining (stopping) and no connection is left. */

@@ -5,6 +5,7 @@
 #include "server.h"
 #include "transport/parts.h"
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
 enum { SEND_PIECES = 64 }; /* most pieces of data in one sendmsg() */
@@ -22,6 +23,31 @@ static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
             iov[n++] = (struct iovec){(void *)(data + skip), bytes - skip};
         skip = skip < bytes ? 0 : skip - bytes;
     }
+    return n;
+}
+
+/* Must the next system call that sends bytes of `j` begin with them and pass a descriptor, too?  The
+ * descriptor of an answer comes beside the first bytes of its line. */
+static bool starts_with_descriptor(const job *j)
+{
+    return j->rq.shared != NULL && j->sent == 0;
+}
+
+/* Send `m`, and `fd` beside its bytes. */
+static ssize_t send_with_descriptor(int socket, struct msghdr *m, int fd)
+{
+    char control[CMSG_SPACE(sizeof(fd))] __attribute__((aligned(8))) = {0};
+
+    m->msg_control = control;
+    m->msg_controllen = sizeof(control);
+    struct cmsghdr *h = CMSG_FIRSTHDR(m);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(h), &fd, sizeof(fd));
+    ssize_t n = sendmsg(socket, m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    m->msg_control = NULL;
+    m->msg_controllen = 0;
     return n;
 }
 
@@ -84,10 +110,15 @@ void connection_flush(struct connection *c)
             return;
         }
         m.msg_iovlen = 0;
-        for (job *j = c->out.head; j != NULL && m.msg_iovlen < SEND_PIECES; j = j->next)
+        for (job *j = c->out.head; j != NULL && m.msg_iovlen < SEND_PIECES; j = j->next) {
+            if (j != c->out.head && starts_with_descriptor(j))
+                break;
             m.msg_iovlen += answer_pieces(j, iov + m.msg_iovlen, SEND_PIECES - m.msg_iovlen);
+        }
         /* send() is faster than sendmsg() for one piece */
-        ssize_t n = m.msg_iovlen == 1
+        ssize_t n = starts_with_descriptor(c->out.head)
+                        ? send_with_descriptor(c->fd, &m, c->out.head->rq.shared_fd)
+                    : m.msg_iovlen == 1
                         ? send(c->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
                         : sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n >= 0)

@@ -21,11 +21,23 @@ static int check_shareable(const dpi_storage *s, dp_error *err)
                             "a tensor %s %s cannot be shared with other processes: only ordinary "
                             "memory of the host can",
                             pinned ? "in pinned memory of" : "on", dp_device_name(s->device, name));
+    if (dpi_memory_of(s)->release == dpi_shared_release &&
+        ((const dp_shared *)dpi_memory_of(s)->release_arg)->adopted)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "a tensor in memory that another process writes "
+                            "cannot be shared");
     if (s->fixed && dpi_memory_of(s)->release != dpi_shared_release)
         return dp_error_set(err, DP_ERUNTIME,
                             "a tensor in an embedder's memory cannot be shared with other "
                             "processes");
     return DP_OK;
+}
+
+bool dp_tensor_is_shared(const dp_tensor *t)
+{
+    const dpi_storage *s = dpi_memory_of(dpi_storage_of(t));
+
+    return s->release == dpi_shared_release && !((const dp_shared *)s->release_arg)->adopted;
 }
 
 int dp_tensor_share(const dp_tensor *t, dp_account *a, dp_shared **out, dp_error *err)
@@ -104,27 +116,32 @@ static void mapping_release(void *arg)
     dp_free(m);
 }
 
-/* Make a tensor whose storage is a mapping of its own, from byte `offset` to `offset` + `want`. */
-static int private_tensor(const dp_shared *s, uint64_t offset, size_t want, dp_dtype dtype,
-                          int64_t n, dp_tensor **out, dp_error *err)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)offset % page;
-    mapping *m = dp_calloc(1, sizeof(*m));
-    int rc = m == NULL ? dpi_no_memory(err, "a mapping") : DP_OK;
+/* The elements of a new tensor in adopted memory. */
+typedef struct piece {
+    uint64_t offset; /* of the first byte */
+    size_t bytes;
+    dp_dtype dtype;
+    int ndim;
+    const int64_t *sizes;
+} piece;
 
-    if (rc == DP_OK) {
-        m->bytes = before + want;
-        m->base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, s->fd,
-                       (off_t)(offset - before));
-        if (m->base == MAP_FAILED)
-            rc = dpi_shared_failed("mmap", want, err);
-    }
-    if (rc < 0) {
+/* Make a tensor whose storage is a mapping of its own. */
+static int private_tensor(const dp_shared *s, const piece *p, dp_tensor **out, dp_error *err)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)p->offset % page;
+    mapping *m = dp_calloc(1, sizeof(*m));
+
+    if (m == NULL)
+        return dpi_no_memory(err, "a mapping");
+    m->bytes = before + p->bytes;
+    m->base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, s->fd,
+                   (off_t)(p->offset - before));
+    if (m->base == MAP_FAILED) {
         dp_free(m);
-        return rc;
+        return dpi_shared_failed("mmap", p->bytes, err);
     }
-    rc = dp_tensor_wrap(dtype, 1, &n, NULL, (char *)m->base + before, want, mapping_release, m, out,
-                        err);
+    int rc = dp_tensor_wrap(p->dtype, p->ndim, p->sizes, NULL, (char *)m->base + before, p->bytes,
+                            mapping_release, m, out, err);
     if (rc < 0)
         mapping_release(m);
     else
@@ -132,34 +149,33 @@ static int private_tensor(const dp_shared *s, uint64_t offset, size_t want, dp_d
     return rc;
 }
 
-/* Read `want` bytes of `s`, from byte `offset`, into `to`. */
-static int read_all(const dp_shared *s, uint64_t offset, size_t want, char *to, dp_error *err)
+/* Read the bytes of `p` into `to`. */
+static int read_all(const dp_shared *s, const piece *p, char *to, dp_error *err)
 {
-    for (size_t done = 0; done < want;) {
-        ssize_t n = pread(s->fd, to + done, want - done, (off_t)(offset + done));
+    for (size_t done = 0; done < p->bytes;) {
+        ssize_t n = pread(s->fd, to + done, p->bytes - done, (off_t)(p->offset + done));
         if (n > 0)
             done += (size_t)n;
         else if (n == 0 || errno != EINTR)
             return dp_error_set(err, DP_ERUNTIME, "pread of shared memory: %s at byte %llu",
                                 n == 0 ? "end of file" : strerror(errno),
-                                (unsigned long long)(offset + done));
+                                (unsigned long long)(p->offset + done));
     }
     return DP_OK;
 }
 
-static int copied_tensor(const dp_shared *s, uint64_t offset, size_t want, dp_dtype dtype,
-                         int64_t n, dp_account *a, dp_tensor **out, dp_error *err)
+static int copied_tensor(const dp_shared *s, const piece *p, dp_account *a, dp_tensor **out,
+                         dp_error *err)
 {
     dpi_target at = {DP_DEVICE_CPU, 0, a};
-    int rc = dpi_empty(dtype, at, 1, &n, DP_CONTIGUOUS, out, err);
+    int rc = dpi_empty(p->dtype, at, p->ndim, p->sizes, DP_CONTIGUOUS, out, err);
 
-    if (rc == DP_OK && (rc = read_all(s, offset, want, dpi_tensor_data(*out), err)) < 0)
+    if (rc == DP_OK && (rc = read_all(s, p, dpi_tensor_data(*out), err)) < 0)
         *out = dp_tensor_unref(*out);
     return rc;
 }
 
-static int borrowed_tensor(dp_shared *s, uint64_t offset, size_t want, dp_dtype dtype, int64_t n,
-                           dp_tensor **out, dp_error *err)
+static int borrowed_tensor(dp_shared *s, const piece *p, dp_tensor **out, dp_error *err)
 {
     pthread_mutex_lock(&s->lock);
     if (s->data == NULL) {
@@ -170,38 +186,54 @@ static int borrowed_tensor(dp_shared *s, uint64_t offset, size_t want, dp_dtype 
     pthread_mutex_unlock(&s->lock);
     if (data == NULL)
         return dpi_shared_failed("mmap", s->bytes, err);
-    int rc = dp_tensor_wrap(dtype, 1, &n, NULL, data + offset, want, dpi_shared_release,
-                            dp_shared_ref(s), out, err);
+    int rc = dp_tensor_wrap(p->dtype, p->ndim, p->sizes, NULL, data + p->offset, p->bytes,
+                            dpi_shared_release, dp_shared_ref(s), out, err);
     if (rc < 0)
         dp_shared_unref(s);
     return rc;
 }
 
-int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int64_t n,
-                     dp_account *a, dp_tensor **out, dp_error *err)
+/* Check that the elements of `p` are inside the memory of `s`, and set p->bytes. */
+static int check_piece(const dp_shared *s, piece *p, dp_error *err)
 {
-    int rc = DPI_GIVEN(err, DP_EVALUE, s, out) ? dpi_dtype_check(dtype, err) : DP_EVALUE;
+    size_t size = dp_dtype_size(p->dtype);
+    char shape[DP_SHAPE_TEXT];
+    int64_t numel;
+    int rc = dpi_sizes_check(p->ndim, p->sizes, &numel, err);
 
     if (rc < 0)
         return rc;
-    size_t size = dp_dtype_size(dtype), want = dp_size_times((uint64_t)(n < 0 ? 0 : n), size);
-    if (!s->adopted)
-        return dp_error_set(err, DP_EVALUE, "the memory was not adopted from another process");
-    if (n < 0 || offset > s->bytes || want > s->bytes - offset)
+    uint64_t bytes = dp_size_times((uint64_t)numel, size);
+    if (p->offset > s->bytes || bytes > s->bytes - p->offset)
         return dp_error_set(err, DP_EVALUE,
-                            "%lld elements of %s from byte %llu are not inside a memfd of %zu "
-                            "bytes",
-                            (long long)n, dp_dtype_name(dtype), (unsigned long long)offset,
-                            s->bytes);
-    if (offset % size != 0)
+                            "a tensor %s of %s from byte %llu is not inside a memfd of %zu bytes",
+                            dp_shape_text(shape, p->sizes, (size_t)p->ndim),
+                            dp_dtype_name(p->dtype), (unsigned long long)p->offset, s->bytes);
+    if (p->offset % size != 0)
         return dp_error_set(err, DP_EVALUE,
                             "offset %llu is no multiple of the %zu bytes of an element of %s",
-                            (unsigned long long)offset, size, dp_dtype_name(dtype));
-    if (how == DP_SHARED_COPY || want == 0)
-        return copied_tensor(s, offset, want, dtype, n, a, out, err);
+                            (unsigned long long)p->offset, size, dp_dtype_name(p->dtype));
+    p->bytes = (size_t)bytes;
+    return DP_OK;
+}
+
+int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int ndim,
+                     const int64_t *sizes, dp_account *a, dp_tensor **out, dp_error *err)
+{
+    piece p = {offset, 0, dtype, ndim, sizes};
+    int rc = DPI_GIVEN(err, DP_EVALUE, s, out) ? dpi_dtype_check(dtype, err) : DP_EVALUE;
+
+    if (rc == DP_OK && !s->adopted)
+        rc = dp_error_set(err, DP_EVALUE, "the memory was not adopted from another process");
+    if (rc == DP_OK)
+        rc = check_piece(s, &p, err);
+    if (rc < 0)
+        return rc;
+    if (how == DP_SHARED_COPY || p.bytes == 0)
+        return copied_tensor(s, &p, a, out, err);
     if (how == DP_SHARED_PRIVATE)
-        return private_tensor(s, offset, want, dtype, n, out, err);
+        return private_tensor(s, &p, out, err);
     return how == DP_SHARED_BORROW
-               ? borrowed_tensor(s, offset, want, dtype, n, out, err)
+               ? borrowed_tensor(s, &p, out, err)
                : dp_error_set(err, DP_EVALUE, "no use of shared memory has the number %d", how);
 }

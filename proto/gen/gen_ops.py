@@ -27,10 +27,21 @@ from pointwise import pointwise
 from reduce import reductions
 
 
+def tag_reads_once(families, reduced):
+    """Give the tag reads_once to every overload without out= whose only kernel is a generated loop: such
+    a loop uses no element as an address or a count."""
+    funcs = [op for listed in families.values() for entry in listed for group in entry.funcs for op in group]
+    funcs += [op for listed in reduced.values() for entry in listed for op in entry.funcs]
+    for op in funcs:
+        if not op.outs() and "reads_once" not in op.tags:
+            op.tags = [*op.tags, "reads_once"]
+
+
 def main(native_path, pointwise_path, reduce_path, folder):
     native = ops.native(native_path)
     families, aliases, lists = pointwise(pointwise_path, native)
     reduced = reductions(reduce_path, native)
+    tag_reads_once(families, reduced)
     made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists),
             "reduce_entries.c": emit_reduce.entries(reduced),
             "composite_variants.c": forms(native, families, aliases, lists),

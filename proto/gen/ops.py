@@ -30,7 +30,7 @@ KEYS = {"CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd", "Compos
 # PyTorch's tags, and this project's tags that change what the host does
 # (dispatchd/plugin_macros.h).
 TAGS = {"data_dependent_output", "dynamic_output_shape", "generated", "inplace_view", "nondeterministic_bitwise",
-        "nondeterministic_seeded", "view_copy"} | {"also_written", "keeps_version", "detached"}
+        "nondeterministic_seeded", "view_copy"} | {"also_written", "keeps_version", "detached", "reads_once"}
 
 
 def is_default(kind, text):

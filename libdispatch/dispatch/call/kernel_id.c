@@ -1,4 +1,5 @@
-/* kernel_id.c -- dp_bound_kernel(): the kernels that a bound call would run, as one number. */
+/* kernel_id.c -- questions about a bound call before it runs: the kernels that it would run, as one
+ * number, and whether the bytes of its arguments may change meanwhile. */
 #include "ctx.h"
 #include "keys.h"
 
@@ -47,4 +48,28 @@ uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b)
     }
     dpi_ctx_unpin(ctx, begun);
     return id;
+}
+
+/* Do tensors in `v` require a gradient?  Then records of autograd may keep `v` after the call. */
+static bool requires_grad(const dp_value *v)
+{
+    bool any = v->tag == DP_TAG_TENSOR && v->u.t != NULL && dp_tensor_requires_grad(v->u.t);
+
+    for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len && !any; i++)
+        any = v->u.tensors[i] != NULL && dp_tensor_requires_grad(v->u.tensors[i]);
+    return any;
+}
+
+bool dp_bound_reads_once(dp_ctx *ctx, const dp_bound *b)
+{
+    bool begun;
+
+    if (b->written != 0 || dpi_ctx_pin(ctx, &begun) < 0)
+        return false;
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), b->op);
+    bool once = e != NULL && e->reads_once;
+    dpi_ctx_unpin(ctx, begun);
+    for (uint32_t i = 0; i < b->n_args && once; i++)
+        once = !requires_grad(&b->args[i]);
+    return once;
 }

@@ -73,8 +73,9 @@ typedef struct dpi_entry {
     bool views; /* some return may be a view of an argument */
     /* The only return is a tensor that is a view of a tensor argument; no argument is written. */
     bool views_one;
-    bool detached; /* views are not recorded as views of the argument, as in Tensor.detach() */
-    bool random;   /* kernels draw from a generator (tag "nondeterministic_seeded") */
+    bool detached;   /* views are not recorded as views of the argument, as in Tensor.detach() */
+    bool reads_once; /* bytes of arguments may change while a kernel runs (tag "reads_once") */
+    bool random;     /* kernels draw from a generator (tag "nondeterministic_seeded") */
     /* A call needs extra steps before and after the kernel (run_settling() in call.c): an argument
      * is written, a return may be a view or point to memory, or dtypes must be checked. */
     bool settles;

@@ -224,6 +224,7 @@ static void entry_schema(dpi_entry *e, dp_schema *s, const char *tags)
     e->n_rets = s->n_rets;
     entry_written(e, s, tags);
     entry_viewed(e, s, tags);
+    e->reads_once = has_tag(tags, "reads_once", NULL);
     e->random = has_tag(tags, "nondeterministic_seeded", NULL);
     e->boxes = e->counted != 0 || e->views;
     e->settles = e->written != 0 || e->views;

@@ -678,6 +678,10 @@ DP_API int dp_name_returns(dp_ctx *ctx, const dp_bound *b, dp_value *rets);
  * same kernels would run.  DP_KERNEL_BELOW(number) is the dp_kernel_info.id of the kernel below the
  * layers. */
 DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
+/* May the bytes of the call's tensor arguments change while it runs, because another process writes
+ * them?  The operator has the tag reads_once, writes no argument, and no argument requires a
+ * gradient. */
+DP_API bool dp_bound_reads_once(dp_ctx *ctx, const dp_bound *b);
 #define DP_KERNEL_BITS          40 /* bits of an id; the next bit of dp_bound_kernel() is 0 */
 #define DP_KERNEL_BELOW(number) ((number) & (((uint64_t)1 << DP_KERNEL_BITS) - 1))
 

@@ -35,6 +35,8 @@ DP_API void dp_account_share(dp_account *a, uint64_t bytes);
  * memory is an embedder's.  DP_ERESOURCE: over the account's limit, or out of memory or of
  * descriptors.  After an error nothing has changed. */
 DP_API int dp_tensor_share(const dp_tensor *t, dp_account *a, dp_shared **out, dp_error *err);
+/* Is t's storage in shared memory that this process made?  Then dp_tensor_share() copies nothing. */
+DP_API bool dp_tensor_is_shared(const dp_tensor *t);
 /* Get a descriptor of shared memory that this process made, which reads the memory and can never
  * write it.  `*fd` is borrowed from `s`.  From now on, no process can map the memory writable
  * (F_SEAL_FUTURE_WRITE); this process's tensors still write it.  DP_EVALUE: `s` was adopted.
@@ -60,12 +62,12 @@ enum {
      * they run. */
     DP_SHARED_BORROW,
 };
-/* Make a one-dimensional tensor of `n` elements from adopted memory, which begin at byte `offset`.
+/* Make a contiguous tensor whose elements are in adopted memory and begin at byte `offset`.
  * `how`: one of DP_SHARED_*.  `a`: the account that is charged for a copy; may be NULL.  Private
  * mappings are charged while a holder has them (account.h).  *out owned.  DP_EVALUE: the elements
  * are not inside the memory, or `offset` is no multiple of the element size.  DP_ERESOURCE: over the account's limit, or out of memory. */
-DP_API int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int64_t n,
-                            dp_account *a, dp_tensor **out, dp_error *err);
+DP_API int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int ndim,
+                            const int64_t *sizes, dp_account *a, dp_tensor **out, dp_error *err);
 
 DP_API size_t dp_shared_bytes(const dp_shared *s); /* size of the memfd */
 DP_API dp_shared *dp_shared_ref(dp_shared *s);     /* returns `s` */

@@ -427,7 +427,7 @@ def test_announced_sockets_are_refused(daemon):
     """By name, and with what came beside them; the connection goes on."""
     with Watch(daemon) as watch, Raw(daemon) as c:
         for more in ({}, {"attachments": [2]}):
-            with open("/dev/null") as file:
+            with open(__file__) as file:
                 send_beside(c, [file.fileno(), c.s.fileno()], request(1, fds=2, **more), b"ab" if more else b"")
             answer = c.answer()
             equal(answer["id"], 1)

@@ -185,8 +185,8 @@ START_TEST(a_private_tensor_writes_its_own_pages)
     close(fd);
     ck_assert(!dp_shared_is_racy(s));
     ck_assert_uint_eq(charged(a), 16);
-    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 4, DP_FLOAT32, 3, a, &t, &err));
-    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 0, DP_FLOAT32, 4, a, &other, &err));
+    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 4, DP_FLOAT32, 1, (int64_t[]){3}, a, &t, &err));
+    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 0, DP_FLOAT32, 1, (int64_t[]){4}, a, &other, &err));
     dp_shared_unref(s);
     DP_VIEW(v, t);
     ((float *)v.data)[0] = 9;
@@ -213,8 +213,9 @@ START_TEST(racy_memory_is_copied_or_borrowed)
 
     OK(dp_shared_adopt(fd, NULL, &s, &err));
     ck_assert(dp_shared_is_racy(s));
-    OK(dp_shared_tensor(s, DP_SHARED_COPY, 0, DP_FLOAT32, 4, NULL, &copy, &err));
-    OK(dp_shared_tensor(s, DP_SHARED_BORROW, 8, DP_FLOAT32, 2, NULL, &borrowed, &err));
+    OK(dp_shared_tensor(s, DP_SHARED_COPY, 0, DP_FLOAT32, 1, (int64_t[]){4}, NULL, &copy, &err));
+    OK(dp_shared_tensor(s, DP_SHARED_BORROW, 8, DP_FLOAT32, 1, (int64_t[]){2}, NULL, &borrowed,
+                        &err));
     ck_assert_int_eq(pwrite(fd, &x, sizeof(x), 8), sizeof(x));
     assert_floats(copy, 4, (float[]){0, 1, 2, 3});
     assert_floats(borrowed, 2, (float[]){5, 3});
@@ -236,23 +237,25 @@ START_TEST(elements_lie_inside_the_memory)
 
     OK(dp_shared_adopt(fd, NULL, &s, &err));
     for (int i = 0; i < 3; i++) {
-        FAILS(dp_shared_tensor(s, how[i], 4, DP_FLOAT32, 4, NULL, &t, &err), DP_EVALUE,
-              "4 elements of float32 from byte 4 are not inside a memfd of 16 bytes");
-        FAILS(dp_shared_tensor(s, how[i], 17, DP_UINT8, 0, NULL, &t, &err), DP_EVALUE, "inside");
-        FAILS(dp_shared_tensor(s, how[i], 0, DP_FLOAT32, INT64_MAX, NULL, &t, &err), DP_EVALUE,
-              "inside");
-        FAILS(dp_shared_tensor(s, how[i], 0, DP_FLOAT32, -1, NULL, &t, &err), DP_EVALUE, "-1");
-        FAILS(dp_shared_tensor(s, how[i], 2, DP_FLOAT32, 1, NULL, &t, &err), DP_EVALUE,
-              "offset 2 is no multiple of the 4 bytes");
-        OK(dp_shared_tensor(s, how[i], 16, DP_FLOAT32, 0, NULL, &t, &err));
+        FAILS(dp_shared_tensor(s, how[i], 4, DP_FLOAT32, 1, (int64_t[]){4}, NULL, &t, &err),
+              DP_EVALUE, "a tensor [4] of float32 from byte 4 is not inside a memfd of 16 bytes");
+        FAILS(dp_shared_tensor(s, how[i], 17, DP_UINT8, 1, (int64_t[]){0}, NULL, &t, &err),
+              DP_EVALUE, "inside");
+        FAILS(dp_shared_tensor(s, how[i], 0, DP_FLOAT32, 1, (int64_t[]){INT64_MAX}, NULL, &t, &err),
+              DP_EVALUE, "inside");
+        FAILS(dp_shared_tensor(s, how[i], 0, DP_FLOAT32, 1, (int64_t[]){-1}, NULL, &t, &err),
+              DP_ERUNTIME, "-1");
+        FAILS(dp_shared_tensor(s, how[i], 2, DP_FLOAT32, 1, (int64_t[]){1}, NULL, &t, &err),
+              DP_EVALUE, "offset 2 is no multiple of the 4 bytes");
+        OK(dp_shared_tensor(s, how[i], 16, DP_FLOAT32, 1, (int64_t[]){0}, NULL, &t, &err));
         assert_floats(t, 0, NULL);
         dp_tensor_unref(t);
     }
     t = floats(1, sizes);
     OK(dp_tensor_share(t, NULL, &ours, &err));
     dp_tensor_unref(t);
-    FAILS(dp_shared_tensor(ours, DP_SHARED_COPY, 0, DP_FLOAT32, 1, NULL, &t, &err), DP_EVALUE,
-          "not adopted");
+    FAILS(dp_shared_tensor(ours, DP_SHARED_COPY, 0, DP_FLOAT32, 1, (int64_t[]){1}, NULL, &t, &err),
+          DP_EVALUE, "not adopted");
     dp_shared_unref(ours);
     int reader;
     FAILS(dp_shared_reader(s, &reader, &err), DP_EVALUE, "adopted");

@@ -1,0 +1,75 @@
+/* maps.c -- the shared memory that a connection names by numbers.
+ *
+ * A number is never used twice.  The list is short (LIMIT_MAPS), so it is searched linearly. */
+#include "maps.h"
+#include "session.h"
+
+struct maps {
+    handle_list list; /* of dp_shared, each with a reference */
+    uint64_t last;    /* the newest number */
+    uint64_t bytes;
+};
+
+static uint64_t find(const maps *m, const dp_shared *s)
+{
+    for (size_t i = 0; i < m->list.n; i++)
+        if (m->list.items[i].object == s)
+            return m->list.items[i].id;
+    return 0;
+}
+
+uint64_t maps_put(maps **all, dp_shared *s, bool *fresh, dp_error *err)
+{
+    maps *m = *all != NULL ? *all : dp_calloc(1, sizeof(*m));
+
+    if (m == NULL) {
+        dp_error_set(err, DP_ERESOURCE, "out of memory: the maps of a connection");
+        return 0;
+    }
+    *all = m;
+    uint64_t number = find(m, s);
+    *fresh = number == 0;
+    if (number != 0)
+        return number;
+    if (m->list.n >= LIMIT_MAPS) {
+        dp_error_set(err, DP_ERESOURCE,
+                     "this connection has %d maps; release some by map.release (maps)", LIMIT_MAPS);
+        return 0;
+    }
+    if (handle_list_reserve(&m->list, err) < 0)
+        return 0;
+    handle_list_add(&m->list, ++m->last, dp_shared_ref(s));
+    m->bytes += dp_shared_bytes(s);
+    return m->last;
+}
+
+dp_shared *maps_get(const maps *m, uint64_t number)
+{
+    return m != NULL ? handle_list_get(&m->list, number) : NULL;
+}
+
+bool maps_release(maps *m, uint64_t number)
+{
+    dp_shared *s = m != NULL ? handle_list_take(&m->list, number) : NULL;
+
+    if (s == NULL)
+        return false;
+    m->bytes -= dp_shared_bytes(s);
+    dp_shared_unref(s);
+    return true;
+}
+
+uint64_t maps_bytes(const maps *m)
+{
+    return m != NULL ? m->bytes : 0;
+}
+
+void maps_free(maps *m)
+{
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->list.n; i++)
+        dp_shared_unref(m->list.items[i].object);
+    dp_free(m->list.items);
+    dp_free(m);
+}
