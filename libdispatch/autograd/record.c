@@ -378,20 +378,15 @@ static int make_node(record *r)
 
 /* -- the kernel -- */
 
-static int run_below(const record *r, bool guard)
+/* Run the call below its key.  If it is recorded, Autograd keys are excluded meanwhile. */
+static int run_below(const record *r, bool recorded)
 {
     dp_call *call = r->call;
-    dp_ctx *ctx = call->ctx;
-    int depth = 0;
 
-    if (guard &&
-        (depth = dp_guard_enter(ctx, (dp_keyset){0, 0}, dp_keyset_named(DP_KEYSET_AUTOGRAD))) < 0)
-        return depth;
-    int rc = dp_redispatch_boxed(ctx, call->op, dp_keyset_below(call->keys, call->key), call->args,
-                                 r->n_own, call->rets, call->n_rets);
-    if (guard)
-        dp_guard_leave(ctx, depth);
-    return rc;
+    if (recorded)
+        return dpi_call_below(call, r->n_own, DPI_AUTOGRAD_BITS);
+    return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
+                               call->args, r->n_own, call->rets, call->n_rets);
 }
 
 /* Run an operator that removes the history of the tensors that it writes (detach_). */

@@ -1,4 +1,6 @@
-/* call.c -- boxed calls: check the arguments, run the kernel, check its returns. */
+/* call.c -- boxed calls: check the arguments, run the kernel, check its returns.
+ *
+ * Over 500 lines: run_kernel() is inlined into every kind of call. */
 #include "enter.h"
 #include "find.h"
 #include "keys.h"
@@ -306,11 +308,28 @@ static inline int check_arguments(dp_ctx *ctx, const dpi_entry *e, const dp_valu
     return DPI_LIKELY(wrong == n_args) ? 0 : dpi_fail_argument(ctx, e, wrong, &args[wrong]);
 }
 
+/* Call the kernel of `e` for key set `ks`; the arguments were checked. */
+static inline __attribute__((always_inline)) int call_checked(dp_ctx *ctx, const dpi_entry *e,
+                                                              dp_keyset ks, const dp_value *args,
+                                                              dp_value *rets, unsigned flags,
+                                                              bool outermost)
+{
+    open_call opened;
+    const dpi_kernel *k = enter(ctx, e, &ks, args, flags, &opened);
+
+    if (DPI_UNLIKELY(k == NULL))
+        return ctx->error.code;
+    int rc = DPI_UNLIKELY(opened.flags & CALL_OBSERVED)
+                 ? run_observed(ctx, e, k, ks, args, rets, outermost, flags & CALL_REDISPATCH)
+                 : run_kernel(ctx, e, k, ks, args, rets, outermost);
+    leave(ctx, &opened);
+    return rc;
+}
+
 static inline __attribute__((always_inline)) int
 call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *args,
            size_t n_args, dp_value *rets, size_t n_rets, bool outermost)
 {
-    open_call opened;
     dp_keyset ks;
     const dpi_entry *e = entry_of(ctx, op);
     int rc = e == NULL ? DP_ENOTFOUND : check_arguments(ctx, e, args, n_args, n_rets, &ks);
@@ -319,14 +338,7 @@ call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value 
         return rc;
     ks = given ? with_marks(*given, ks, ctx->state->exclude)
                : with_state(ks, ctx->state->include, ctx->state->exclude);
-    const dpi_kernel *k = enter(ctx, e, &ks, args, given ? CALL_REDISPATCH : 0, &opened);
-    if (DPI_UNLIKELY(k == NULL))
-        return ctx->error.code;
-    rc = DPI_UNLIKELY(opened.flags & CALL_OBSERVED)
-             ? run_observed(ctx, e, k, ks, args, rets, outermost, given != NULL)
-             : run_kernel(ctx, e, k, ks, args, rets, outermost);
-    leave(ctx, &opened);
-    return rc;
+    return call_checked(ctx, e, ks, args, rets, given ? CALL_REDISPATCH : 0, outermost);
 }
 
 static inline __attribute__((always_inline)) int
@@ -419,6 +431,38 @@ int dp_redispatch_boxed(dp_ctx *ctx, const dp_op *op, dp_keyset keys, const dp_v
                         size_t n_args, dp_value *rets, size_t n_rets)
 {
     return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets, false);
+}
+
+int dpi_call_below(const dp_call *call, uint32_t n_args, uint64_t exclude)
+{
+    dp_ctx *ctx = call->ctx;
+    const dpi_thread *t = ctx->thread;
+    dpi_state *s = ctx->state;
+    uint32_t depth = atomic_load_explicit(&t->depth, memory_order_relaxed);
+    const dpi_frame *f = &t->frames[depth - 1]; /* read only if depth is not 0 */
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), call->op);
+    dp_keyset ks = dpi_keyset_below(call->keys, call->key);
+    int rc;
+
+    if (DPI_UNLIKELY(s == &ctx->states[DP_LIMIT_GUARDS]))
+        return dpi_fail_guards(ctx);
+    s[1] = *s;
+    s[1].exclude.functionality |= exclude;
+    ctx->state = s + 1;
+    if (DPI_LIKELY(depth > 0 &&
+                   atomic_load_explicit(&f->args, memory_order_relaxed) == call->args &&
+                   atomic_load_explicit(&f->op, memory_order_relaxed) == call->op &&
+                   n_args == e->n_args && call->n_rets == e->n_rets)) {
+        dp_keyset marks = dpi_frame_keys(f);
+        marks.functionality |= DPI_GRAD_BIT;
+        ks = with_marks(ks, marks, s[1].exclude);
+        clear_returns(call->rets, call->n_rets);
+        rc = call_checked(ctx, e, ks, call->args, call->rets, CALL_REDISPATCH, false);
+    } else {
+        rc = dp_redispatch_boxed(ctx, call->op, ks, call->args, n_args, call->rets, call->n_rets);
+    }
+    ctx->state = s;
+    return rc;
 }
 
 static inline __attribute__((always_inline)) int run_entered(dp_ctx *ctx, const open_call *opened,

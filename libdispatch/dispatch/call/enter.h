@@ -50,6 +50,7 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
                                             unsigned cell);
 DPI_COLD const dpi_kernel *dpi_fail_depth(dp_ctx *ctx, const dp_op *op);
 DPI_COLD const dpi_kernel *dpi_fail_closed(dp_ctx *ctx, const dp_op *op, const dpi_kernel *k);
+DPI_COLD int dpi_fail_guards(dp_ctx *ctx); /* in state.c */
 DPI_COLD int dpi_fail_kernel(dp_ctx *ctx, const dpi_kernel *k, const dp_op *op, int rc);
 DPI_COLD int dpi_fail_return(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *k, size_t i,
                              const dp_value *v);
@@ -382,6 +383,13 @@ static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *c
     dpi_fail_undefined(ctx, op);
     return NULL;
 }
+
+/* -- call.c -- */
+
+/* Redispatch `call`, whose kernel runs and one of whose arguments needs a gradient, below its key,
+ * with the functionalities in `exclude` excluded too.  `n_args` of the call's arguments are the
+ * operator's.  If they are those that the dispatcher gave the kernel, they are not checked again. */
+int dpi_call_below(const dp_call *call, uint32_t n_args, uint64_t exclude);
 
 /* -- the outermost call of a request -- */
 

@@ -150,7 +150,7 @@ void dpi_state_fini(dp_ctx *ctx)
 
 /* -- guards -- */
 
-static DPI_COLD int too_many(dp_ctx *ctx)
+DPI_COLD int dpi_fail_guards(dp_ctx *ctx)
 {
     return dp_error_set(&ctx->error, DP_ERESOURCE,
                         "%d guards are open, which is the limit (guards)", DP_LIMIT_GUARDS);
@@ -198,7 +198,7 @@ int dp_guard_enter(dp_ctx *ctx, dp_keyset include, dp_keyset exclude)
     int depth = (int)(s - ctx->states);
 
     if (DPI_UNLIKELY(depth == DP_LIMIT_GUARDS))
-        return too_many(ctx);
+        return dpi_fail_guards(ctx);
     s[1].include = dp_keyset_or(s->include, without_skip_bit(include));
     s[1].exclude = dp_keyset_or(s->exclude, without_skip_bit(without_fake(exclude)));
     s[1].mode = s->mode;
@@ -217,7 +217,7 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
     if (next == NULL)
         return dpi_no_memory(&ctx->error, "a guard's mode");
     if (s == &ctx->states[DP_LIMIT_GUARDS])
-        return too_many(ctx);
+        return dpi_fail_guards(ctx);
     *next = *s->mode;
     mode_copy(next, mode);
     int rc = mode_check(ctx, next, s->mode);
