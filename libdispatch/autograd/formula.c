@@ -313,32 +313,17 @@ __attribute__((constructor)) static void listen(void)
     dpi_on_formula_end(formula_end);
 }
 
-int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out)
+int dpi_formula_compile(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out)
 {
     dpi_kernel *k = e->formula;
-    dpi_formula *f = NULL;
     void *none = NULL;
+    int rc = compile(&(compiler){ctx, e, k}, out);
 
-    *out = NULL;
-    if (k == NULL)
-        return 0;
-    if ((f = atomic_load_explicit(&k->compiled, memory_order_acquire)) == NULL) {
-        int rc = compile(&(compiler){ctx, e, k}, &f);
-        if (rc < 0)
-            return rc;
-        if (!atomic_compare_exchange_strong(&k->compiled, &none, f)) {
-            dpi_formula_unref(f); /* another thread was faster */
-            f = none;
-        }
+    if (rc == 0 && !atomic_compare_exchange_strong(&k->compiled, &none, *out)) {
+        dpi_formula_unref(*out); /* another thread was faster */
+        *out = none;
     }
-    *out = f;
-    return 0;
-}
-
-dpi_formula *dpi_formula_ref(dpi_formula *f)
-{
-    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
-    return f;
+    return rc;
 }
 
 void dpi_formula_unref(dpi_formula *f)

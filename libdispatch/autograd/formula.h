@@ -62,14 +62,26 @@ typedef struct dpi_formula {
     dpi_made *made;          /* owned; NULL: the formula was compiled from text */
 } dpi_formula;
 
+/* Compile the formula of the operator in registry entry `e`, unless another thread was faster:
+ * *out, as dpi_formula_of() gets it. */
+int dpi_formula_compile(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
 /* Get the formula of the operator in registry entry `e`: *out, valid until the operator's call
  * ends; NULL: the operator has no formula.  The formula's text is compiled at the first use.
  * DP_EPLUGIN: the text is wrong; the message names its file and line. */
-int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out);
+static inline int dpi_formula_of(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out)
+{
+    *out = e->formula != NULL ? atomic_load_explicit(&e->formula->compiled, memory_order_acquire)
+                              : NULL;
+    return DPI_LIKELY(*out != NULL || e->formula == NULL) ? 0 : dpi_formula_compile(ctx, e, out);
+}
 /* Number the values that formula `f` saves, after its program, inputs and n_inputs are set, and set
  * dpi_source.need of each input.  DP_ERESOURCE: no memory. */
 int dpi_formula_number(dp_ctx *ctx, dpi_formula *f);
-dpi_formula *dpi_formula_ref(dpi_formula *f);
+static inline dpi_formula *dpi_formula_ref(dpi_formula *f)
+{
+    atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+    return f;
+}
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 
 /* Return the number of the property called `name` (dpi_source.field); -1: there is none.

@@ -114,23 +114,26 @@ int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
         return dpi_no_memory(&ctx->error, "history");
     }
     uint32_t version = (uint32_t)dpi_version_of(t);
-    if (nr <= NR_MAX && is_new(t)) {
+    if (DPI_LIKELY(nr <= NR_MAX && is_new(t))) {
         word_unlock(t, (uintptr_t)n | (uintptr_t)nr << NR_SHIFT);
-    } else {
-        uintptr_t w = word_lock(t);
-        dpi_meta *m = meta_of(w);
-        if (m != NULL) {
-            previous = m->node;
-            m->nr = nr;
-            __atomic_store_n(&m->requires_grad, false, __ATOMIC_RELAXED); /* no longer a leaf */
-            __atomic_store_n(&m->node, n, __ATOMIC_RELAXED);
-        } else {
-            previous = POINTER(w);
-            w = (uintptr_t)n | (uintptr_t)nr << NR_SHIFT;
-        }
-        word_unlock(t, w);
-        dpi_node_unref(previous);
+        t->view_version = version;
+        t->keys.functionality |= DPI_GRAD_BIT;
+        dpi_ctx_note_grad(ctx);
+        return 0;
     }
+    uintptr_t w = word_lock(t);
+    dpi_meta *m = meta_of(w);
+    if (m != NULL) {
+        previous = m->node;
+        m->nr = nr;
+        __atomic_store_n(&m->requires_grad, false, __ATOMIC_RELAXED); /* no longer a leaf */
+        __atomic_store_n(&m->node, n, __ATOMIC_RELAXED);
+    } else {
+        previous = POINTER(w);
+        w = (uintptr_t)n | (uintptr_t)nr << NR_SHIFT;
+    }
+    word_unlock(t, w);
+    dpi_node_unref(previous);
     /* last: a thread that reads the new view_version also reads the new history */
     __atomic_store_n(&t->view_version, version, __ATOMIC_RELEASE);
     dp_tensor_set_may_grad(ctx, t, true);

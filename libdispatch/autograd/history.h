@@ -126,11 +126,29 @@ static inline uint32_t dpi_address_hash(const void *p)
 {
     return (uint32_t)(((uint64_t)(uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 32);
 }
+static inline uint32_t dpi_edge_topo(dpi_edge e)
+{
+    return e.to == NULL || e.leaf ? 0 : ((const dpi_node *)e.to)->topo;
+}
 /* Make `e` edge `i` of new node `n`.  The reference is taken. */
-void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e);
+static inline void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e)
+{
+    uint32_t topo = dpi_edge_topo(e) + 1;
+
+    n->edges[i] = e;
+    n->topo = n->topo > topo ? n->topo : topo;
+}
 /* Store dtype, device and sizes of t, return `nr` of n's operator, in `n`.  *dims: number of sizes
  * stored in `n` so far. */
-void dpi_node_set_return(dpi_node *n, uint32_t nr, const dp_tensor *t, uint32_t *dims);
+static inline void dpi_node_set_return(dpi_node *n, uint32_t nr, const dp_tensor *t, uint32_t *dims)
+{
+    const dpi_geometry *g = dpi_geometry_of(t);
+
+    n->rets[nr] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, *dims, true};
+    for (int d = 0; d < g->ndim; d++)
+        n->dims[*dims + (uint32_t)d] = g->sizes[d];
+    *dims += (uint32_t)g->ndim;
+}
 dpi_node *dpi_node_ref(dpi_node *n);
 void dpi_node_unref(dpi_node *n);   /* NULL is fine.  Never recursive. */
 void dpi_node_release(dpi_node *n); /* release the saved tensors after backward has used them */
@@ -152,7 +170,6 @@ void dpi_node_drop_wait(void); /* wait until that thread has nothing to do */
 
 dpi_edge dpi_edge_ref(dpi_edge e);
 void dpi_edge_unref(dpi_edge e);
-uint32_t dpi_edge_topo(dpi_edge e);
 
 /* Get the edge that t's history word has, with a reference; {NULL}: t has no history, or is a leaf
  * that requires no gradient.  The edge of a view is out of date if the base was written after the
@@ -267,7 +284,14 @@ void dpi_retained_fini(dpi_retained *r);
 /* Get the edge to which t's gradient goes, with a reference; {NULL}: t needs none.  If t is a view
  * whose base was written after t's history was recorded, t gets new history first.  DP_ERUNTIME:
  * such a view cannot be used, because of the way in which it was made (t->creation). */
-int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
+int dpi_edge_of_view(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out);
+static inline int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
+{
+    if (DPI_UNLIKELY(t->root != NULL))
+        return dpi_edge_of_view(ctx, t, out);
+    *out = dpi_edge_recorded(t);
+    return 0;
+}
 /* Set the history of t, return `nr` of `n`, whose operator wrote t in place; `edge`: n's edge of
  * t.  If t is a view, its base gets a node of kind SLICES. */
 int dpi_history_rebase(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr, uint32_t edge);

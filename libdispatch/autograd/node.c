@@ -18,24 +18,17 @@ uint64_t dp_grad_nodes(void)
 
 /* -- nodes -- */
 
-static size_t padded(size_t bytes)
-{
-    return (bytes + 15) & ~(size_t)15;
-}
+_Static_assert(sizeof(dpi_node) % 8 == 0 && sizeof(dpi_edge) % 8 == 0 && sizeof(dpi_slot) % 8 == 0,
+               "the arrays behind a node need no padding");
 
 int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
                  uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
                  dpi_node **out)
 {
-    size_t at[5], bytes = padded(sizeof(dpi_node));
-    const size_t parts[5] = {n_edges * sizeof(dpi_edge), n_rets * sizeof(dpi_node_ret),
-                             n_slots * sizeof(dpi_slot), (n_args + 1) * sizeof(uint32_t),
-                             n_dims * sizeof(int64_t)};
+    size_t bytes = sizeof(dpi_node) + n_edges * sizeof(dpi_edge) + n_slots * sizeof(dpi_slot) +
+                   n_dims * sizeof(int64_t) + n_rets * sizeof(dpi_node_ret) +
+                   (n_args + 1) * sizeof(uint32_t);
 
-    for (int i = 0; i < 5; i++) {
-        at[i] = bytes;
-        bytes += padded(parts[i]);
-    }
     if (ctx->account != NULL) {
         int rc = dp_account_charge(ctx->account, DP_HOLDER_HISTORY, 1, bytes, &ctx->error);
         if (rc < 0)
@@ -47,10 +40,9 @@ int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_ed
             dp_account_refund(ctx->account, DP_HOLDER_HISTORY, 1, bytes);
         return dpi_no_memory(&ctx->error, "history");
     }
-    char *block =
-        (char *)(((uintptr_t)allocated + DPI_NODE_ALIGN - 1) & ~(uintptr_t)(DPI_NODE_ALIGN - 1));
-    memset(block, 0, bytes);
-    dpi_node *n = (dpi_node *)(void *)block;
+    dpi_node *n = (dpi_node *)(((uintptr_t)allocated + DPI_NODE_ALIGN - 1) &
+                               ~(uintptr_t)(DPI_NODE_ALIGN - 1));
+    memset(n, 0, bytes);
     n->block = allocated;
     atomic_init(&n->refs, 1);
     n->kind = kind;
@@ -64,31 +56,14 @@ int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_ed
     n->n_rets = n_rets;
     n->n_slots = n_slots;
     n->n_args = n_args;
-    n->edges = (dpi_edge *)(void *)(block + at[0]);
-    n->rets = (dpi_node_ret *)(void *)(block + at[1]);
-    n->slots = (dpi_slot *)(void *)(block + at[2]);
-    n->arg_edges = (uint32_t *)(void *)(block + at[3]);
-    n->dims = (int64_t *)(void *)(block + at[4]);
+    n->edges = (dpi_edge *)(n + 1);
+    n->slots = (dpi_slot *)(n->edges + n_edges);
+    n->dims = (int64_t *)(n->slots + n_slots);
+    n->rets = (dpi_node_ret *)(n->dims + n_dims);
+    n->arg_edges = (uint32_t *)(n->rets + n_rets);
     dpi_tally_add(DPI_TALLY_NODES, 1);
     *out = n;
     return 0;
-}
-
-void dpi_node_set_edge(dpi_node *n, uint32_t i, dpi_edge e)
-{
-    uint32_t topo = dpi_edge_topo(e) + 1;
-
-    n->edges[i] = e;
-    n->topo = n->topo > topo ? n->topo : topo;
-}
-
-void dpi_node_set_return(dpi_node *n, uint32_t nr, const dp_tensor *t, uint32_t *dims)
-{
-    const dpi_geometry *g = dpi_geometry_of(t);
-
-    n->rets[nr] = (dpi_node_ret){t->dtype, g->storage->device, g->ndim, *dims, true};
-    dp_copy_n(n->dims + *dims, g->sizes, (size_t)g->ndim, sizeof(int64_t));
-    *dims += (uint32_t)g->ndim;
 }
 
 dpi_node *dpi_node_ref(dpi_node *n)
@@ -160,7 +135,8 @@ static void node_free(dpi_node *n)
     for (uint32_t i = 0; i < n->n_slots; i++)
         dpi_slot_clear(&n->slots[i]);
     for (uint32_t i = 0; i < n->n_edges; i++)
-        dpi_edge_unref(n->edges[i]);
+        if (n->edges[i].to != NULL)
+            dpi_edge_unref(n->edges[i]);
     dpi_kept_items_free(atomic_load_explicit(&n->kept, memory_order_relaxed));
     dpi_node_unref(n->inner);
     dpi_formula_unref(n->formula);
@@ -201,7 +177,7 @@ void dpi_nodes_free(dpi_node *n)
 
 void dpi_node_unref(dpi_node *n)
 {
-    if (n == NULL || atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1)
+    if (n == NULL || !dpi_unref_last(&n->refs))
         return;
     n->next_dead = dead;
     dead = n;
@@ -226,9 +202,4 @@ void dpi_edge_unref(dpi_edge e)
         dp_tensor_unref(e.to);
     else
         dpi_node_unref(e.to);
-}
-
-uint32_t dpi_edge_topo(dpi_edge e)
-{
-    return e.to == NULL || e.leaf ? 0 : ((const dpi_node *)e.to)->topo;
 }

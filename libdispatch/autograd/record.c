@@ -25,7 +25,7 @@ typedef struct record {
     dpi_edge *edges;     /* [n_edges] one for each tensor among the arguments */
     uint32_t *arg_edges; /* [n_args + 1] index in `edges` of each argument's first tensor */
     dpi_slot *slots;     /* [n_slots] saved arguments and returns */
-    bool needed;         /* some tensor among the arguments requires grad */
+    uint64_t needs;      /* bit i: some tensor in argument i of the operator requires grad */
     uint64_t wanted;     /* bit set that outputs_wanted() returned */
     dp_tensor *clone;    /* clone_argument()'s copy; owned; NULL: none was needed */
     /* Memory of `edges`, `arg_edges` and `slots` if the call has at most FEW of them. */
@@ -42,41 +42,44 @@ static inline uint32_t tensors_of(const dp_value *v, dp_tensor *const **list)
     return v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
 }
 
-static inline int find_edge(record *r, const dp_tensor *t)
+/* Find the edge of t, a tensor of argument `arg` or NULL. */
+static inline int find_edge(record *r, uint32_t arg, const dp_tensor *t)
 {
     dpi_edge *edge = &r->edges[r->n_edges];
-    int rc = 0;
 
     *edge = (dpi_edge){0};
-    if (t != NULL && dpi_may_have_edge(t))
-        rc = dpi_edge_of(r->call->ctx, t, edge);
-    r->n_edges += rc == 0;
-    return rc;
+    if (t != NULL && dpi_may_have_edge(t)) {
+        int rc = dpi_edge_of(r->call->ctx, t, edge);
+        if (rc < 0)
+            return rc;
+        r->needs |= (uint64_t)(edge->to != NULL && arg < r->n_own) << arg;
+    }
+    r->n_edges++;
+    return 0;
 }
 
 static int find_edges(record *r)
 {
     const dp_call *call = r->call;
     dp_arena *a = &call->ctx->arena;
-    dp_tensor *const *list;
-    size_t n = 0;
+    size_t n = call->n_args;
     int rc = 0;
 
     for (uint32_t i = 0; i < call->n_args; i++)
-        n += tensors_of(&call->args[i], &list);
+        if (DPI_UNLIKELY(call->args[i].tag == DP_TAG_TENSORS))
+            n += call->args[i].len;
     r->edges = n <= FEW ? r->few_edges : dp_arena_alloc_n(a, n, sizeof(*r->edges));
-    r->arg_edges = call->n_args <= FEW
-                       ? r->few_args
-                       : dp_arena_alloc_n(a, call->n_args + 1, sizeof(*r->arg_edges));
+    r->arg_edges = n <= FEW ? r->few_args : dp_arena_alloc_n(a, n + 1, sizeof(*r->arg_edges));
     if (r->edges == NULL || r->arg_edges == NULL)
         return dpi_no_memory(&call->ctx->error, "history");
     for (uint32_t i = 0; i < call->n_args && rc == 0; i++) {
+        const dp_value *v = &call->args[i];
         r->arg_edges[i] = r->n_edges;
-        uint32_t len = tensors_of(&call->args[i], &list);
-        for (uint32_t k = 0; k < len && rc == 0; k++) {
-            rc = find_edge(r, list[k]);
-            r->needed |= rc == 0 && i < r->n_own && r->edges[r->n_edges - 1].to != NULL;
-        }
+        if (v->tag == DP_TAG_TENSOR)
+            rc = find_edge(r, i, v->u.t);
+        else if (v->tag == DP_TAG_TENSORS)
+            for (uint32_t k = 0; k < v->len && rc == 0; k++)
+                rc = find_edge(r, i, v->u.tensors[k]);
     }
     r->arg_edges[call->n_args] = r->n_edges;
     return rc;
@@ -93,8 +96,8 @@ static int check_written(const record *r)
                             "%s: functions with out=... arguments don't support automatic "
                             "differentiation, but one of the arguments requires grad.",
                             r->e->op->name);
-    for (uint32_t i = 0; i < r->call->n_args; i++) {
-        uint32_t n = r->e->schema->written >> i & 1 ? tensors_of(&r->call->args[i], &list) : 0;
+    for (uint64_t left = r->e->schema->written; left != 0; left &= left - 1) {
+        uint32_t n = tensors_of(&r->call->args[__builtin_ctzll(left)], &list);
         for (uint32_t k = 0; k < n; k++) {
             int rc = dpi_check_inplace(r->call->ctx, r->e->op, list[k]);
             if (rc < 0)
@@ -155,9 +158,7 @@ static uint64_t outputs_wanted(const record *r)
     uint64_t wanted = (uint64_t)1 << 63;
 
     for (uint32_t i = 0; i < f->n_outputs && i < 63; i++)
-        for (uint32_t k = r->arg_edges[f->output_args[i]]; k < r->arg_edges[f->output_args[i] + 1];
-             k++)
-            wanted |= (uint64_t)(r->edges[k].to != NULL) << i;
+        wanted |= (r->needs >> f->output_args[i] & 1) << i;
     return wanted;
 }
 
@@ -231,28 +232,33 @@ static int save_returns(record *r)
 
 /* -- the node -- */
 
-static bool is_differentiable(const record *r, uint32_t ret)
+/* Return the bit set of the returns that the formula says can require a gradient. */
+static uint64_t differentiable(const record *r)
 {
-    return r->formula == NULL || (r->formula->differentiable >> ret & 1);
+    return r->formula != NULL ? r->formula->differentiable : UINT64_MAX;
 }
 
 /* Count the tensors that the call returned, items of lists included, and their dimensions.
- * *attach: some tensor among them can get history. */
-static void count_returns(const record *r, uint32_t *n_rets, uint32_t *n_dims, bool *attach)
+ * Returns true if some tensor among them can get history. */
+static bool count_returns(const record *r, uint32_t *n_rets, uint32_t *n_dims)
 {
     dp_tensor *const *list;
+    uint64_t can = differentiable(r);
+    uint32_t count = 0, dims = 0;
+    bool attach = false;
 
-    *n_rets = *n_dims = 0;
-    *attach = false;
-    for (uint32_t i = 0; i < r->call->n_rets; i++) {
+    for (uint32_t i = 0; i < r->call->n_rets; i++, can >>= 1) {
         uint32_t n = tensors_of(return_of(r, i), &list);
-        *n_rets += n > 0 ? n : 1;
+        count += n > 0 ? n : 1;
         for (uint32_t k = 0; k < n; k++)
             if (list[k] != NULL) {
-                *n_dims += (uint32_t)dpi_geometry_of(list[k])->ndim;
-                *attach |= is_differentiable(r, i) && dpi_differentiable(list[k]->dtype);
+                dims += (uint32_t)dpi_geometry_of(list[k])->ndim;
+                attach |= (can & 1) && dpi_differentiable(list[k]->dtype);
             }
     }
+    *n_rets = count;
+    *n_dims = dims;
+    return attach;
 }
 
 static uint64_t bytes_of(const dpi_saved *s)
@@ -276,22 +282,13 @@ static void give_slots(record *r, dpi_node *node)
 
 static void fill_node(record *r, dpi_node *node)
 {
-    dp_tensor *const *list;
-    uint32_t nr = 0, dims = 0;
-
     node->formula = r->formula != NULL ? dpi_formula_ref(r->formula) : NULL;
-    dp_copy_n(node->arg_edges, r->arg_edges, r->call->n_args + 1, sizeof(uint32_t));
-    for (uint32_t i = 0; i < r->n_edges; i++)
+    for (uint32_t i = 0; i <= node->n_args; i++)
+        node->arg_edges[i] = r->arg_edges[i];
+    for (uint32_t i = 0; i < node->n_edges; i++)
         dpi_node_set_edge(node, i, r->edges[i]);
     r->n_edges = 0;
     give_slots(r, node);
-    for (uint32_t i = 0; i < r->call->n_rets; i++) {
-        uint32_t n = tensors_of(return_of(r, i), &list);
-        for (uint32_t k = 0; k < n; k++, nr++)
-            if (list[k] != NULL)
-                dpi_node_set_return(node, nr, list[k], &dims);
-        nr += n == 0;
-    }
 }
 
 /* If the kernel returned one of the arguments itself where the schema promises a new tensor,
@@ -314,13 +311,12 @@ static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
 
 /* Make `node` the history of *t, return `nr` of the call.  A new tensor takes the caller's
  * reference to `node` if *given is false, and sets *given; else it takes a reference of its own. */
-static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr, dp_tensor **t,
-                      bool *given)
+static inline int attach_one(const record *r, dpi_node *node, int alias, uint32_t nr, dp_tensor **t,
+                             bool *given)
 {
-    int alias = r->e->schema->ret_alias[ret];
     dp_ctx *ctx = r->call->ctx;
 
-    if (*t == NULL || !dpi_differentiable((*t)->dtype))
+    if (!dpi_differentiable((*t)->dtype))
         return 0;
     if (alias >= 0 && r->formula != NULL && r->formula->reshapes)
         return dpi_history_set(ctx, *t, dpi_node_ref(node), nr); /* the base's elements stay */
@@ -335,18 +331,24 @@ static int attach_one(const record *r, dpi_node *node, uint32_t ret, uint32_t nr
     return dpi_history_set(ctx, *t, node, nr);
 }
 
+/* Store what `node` keeps of the returns, and make it the history of those that can have some. */
 static int attach_returns(const record *r, dpi_node *node, bool *given)
 {
-    uint32_t nr = 0;
+    uint64_t can = differentiable(r);
+    uint32_t nr = 0, dims = 0;
     int rc = 0;
 
-    for (uint32_t i = 0; i < r->call->n_rets && rc == 0; i++) {
+    for (uint32_t i = 0; i < r->call->n_rets; i++, can >>= 1) {
         dp_tensor *const *list;
         uint32_t n = tensors_of(return_of(r, i), &list);
-        bool attach = r->e->schema->ret_alias[i] >= 0 || is_differentiable(r, i);
-        for (uint32_t k = 0; k < n && rc == 0; k++, nr++)
-            if (attach)
-                rc = attach_one(r, node, i, nr, (dp_tensor **)(uintptr_t)&list[k], given);
+        int alias = r->e->schema->ret_alias[i];
+        for (uint32_t k = 0; k < n; k++, nr++) {
+            if (list[k] == NULL)
+                continue;
+            dpi_node_set_return(node, nr, list[k], &dims);
+            if (rc == 0 && (alias >= 0 || (can & 1)))
+                rc = attach_one(r, node, alias, nr, (dp_tensor **)(uintptr_t)&list[k], given);
+        }
         nr += n == 0;
     }
     return rc;
@@ -355,21 +357,18 @@ static int attach_returns(const record *r, dpi_node *node, bool *given)
 static int make_node(record *r)
 {
     uint32_t n_rets, n_dims;
-    bool attach;
     dpi_node *node;
-    dp_ctx *ctx = r->call->ctx;
+    bool given = false;
 
-    count_returns(r, &n_rets, &n_dims, &attach);
-    if (!attach)
+    if (!count_returns(r, &n_rets, &n_dims))
         return 0;
     int rc = save_returns(r);
     if (rc == 0)
-        rc = dpi_node_new(ctx, r->formula != NULL ? DPI_NODE_FORMULA : DPI_NODE_MISSING, r->e->op,
-                          r->n_edges, n_rets, r->n_slots, r->call->n_args, n_dims, &node);
+        rc = dpi_node_new(r->call->ctx, r->formula != NULL ? DPI_NODE_FORMULA : DPI_NODE_MISSING,
+                          r->e->op, r->n_edges, n_rets, r->n_slots, r->call->n_args, n_dims, &node);
     if (rc < 0)
         return rc;
     fill_node(r, node);
-    bool given = false;
     rc = attach_returns(r, node, &given);
     if (!given)
         dpi_node_unref(node);
@@ -395,8 +394,8 @@ static int run_detaching(const record *r)
     dp_tensor *const *list;
     int rc = run_below(r, true);
 
-    for (uint32_t i = 0; i < r->call->n_args && rc == 0; i++) {
-        uint32_t n = r->e->schema->written >> i & 1 ? tensors_of(&r->call->args[i], &list) : 0;
+    for (uint64_t left = r->e->schema->written; left != 0 && rc == 0; left &= left - 1) {
+        uint32_t n = tensors_of(&r->call->args[__builtin_ctzll(left)], &list);
         for (uint32_t k = 0; k < n; k++)
             if (list[k] != NULL)
                 dpi_history_clear(list[k]);
@@ -447,7 +446,7 @@ int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
      * nothing is recorded. */
     int rc = dp_ctx_mode(call->ctx)->no_grad ? 0 : find_edges(&r);
     if (rc == 0)
-        rc = r.needed ? run_recorded(&r) : run_below(&r, false);
+        rc = r.needs != 0 ? run_recorded(&r) : run_below(&r, false);
     clear(&r);
     return rc;
 }

@@ -139,7 +139,7 @@ int dpi_view_of_slices(dp_ctx *ctx, dpi_node *slices, dpi_node **out)
     return rc;
 }
 
-int dpi_edge_of(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
+int dpi_edge_of_view(dp_ctx *ctx, const dp_tensor *t, dpi_edge *out)
 {
     /* read before the edge, because dpi_history_set() stores the version after the edge */
     bool outdated = dpi_is_outdated(t);

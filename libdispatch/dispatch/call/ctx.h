@@ -148,6 +148,14 @@ static inline const dpi_snapshot *dpi_ctx_snapshot(const dp_ctx *ctx)
     return atomic_load_explicit(&ctx->thread->pinned, memory_order_relaxed);
 }
 
+/* Record in the context, and in its session, that a tensor may need a gradient from now on. */
+void dpi_ctx_raise_grad_flag(dp_ctx *ctx); /* in state.c; grad_flag is not NULL */
+static inline void dpi_ctx_note_grad(dp_ctx *ctx)
+{
+    if (ctx->grad_flag != NULL)
+        dpi_ctx_raise_grad_flag(ctx);
+}
+
 /* Get the name of the running request, with a reference; NULL: it has none, or no memory. */
 dpi_origin *dpi_ctx_origin(dp_ctx *ctx);
 void dpi_origin_unref(dpi_origin *o); /* NULL is fine; any thread */

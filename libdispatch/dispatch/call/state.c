@@ -51,13 +51,17 @@ void dp_ctx_set_grad_flag(dp_ctx *ctx, dp_flag *flag)
     install_skip_bits(ctx);
 }
 
+void dpi_ctx_raise_grad_flag(dp_ctx *ctx)
+{
+    atomic_store_explicit(ctx->grad_flag, 1, memory_order_relaxed);
+    install_skip_bits(ctx);
+}
+
 void dp_tensor_set_may_grad(dp_ctx *ctx, dp_tensor *t, bool on)
 {
     dpi_tensor_may_grad(t, on);
-    if (!on || ctx->grad_flag == NULL)
-        return;
-    atomic_store_explicit(ctx->grad_flag, 1, memory_order_relaxed);
-    install_skip_bits(ctx);
+    if (on)
+        dpi_ctx_note_grad(ctx);
 }
 
 /* -- the mode -- */
