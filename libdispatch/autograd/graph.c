@@ -67,16 +67,32 @@ static bool is_released(const dpi_node *n)
     return __atomic_load_n(&saver_of(n)->released, __ATOMIC_RELAXED);
 }
 
-/* Return the bytes of the tensors that `n` saves now.  The slots are not read, because a backward
- * on another thread may be releasing them. */
-static uint64_t saved_bytes(const dpi_node *n)
+static uint64_t bytes_of(const dpi_saved *s)
 {
-    return is_released(n) ? 0 : saver_of(n)->saved_bytes;
+    return s->geometry != NULL ? (uint64_t)s->geometry->numel * dpi_itemsize(s->dtype) : 0;
+}
+
+/* Return the bytes of the tensors that `n` saves now. */
+static uint64_t saved_bytes(dpi_node *n)
+{
+    uint64_t bytes = 0;
+
+    n = n->inner != NULL ? n->inner : n;
+    dpi_node_lock(n); /* a backward on another thread may be releasing them */
+    for (uint32_t i = 0; i < n->n_slots && !n->released; i++) {
+        const dpi_slot *s = &n->slots[i];
+        if (s->kind == DPI_SLOT_TENSOR)
+            bytes += bytes_of(&s->tensor);
+        for (uint32_t k = 0; s->kind == DPI_SLOT_TENSORS && k < s->n; k++)
+            bytes += bytes_of(&s->list[k]);
+    }
+    dpi_node_unlock(n);
+    return bytes;
 }
 
 static dp_grad_node describe(dpi_edge e)
 {
-    const dpi_node *n = e.to;
+    dpi_node *n = e.to;
 
     if (e.leaf)
         return (dp_grad_node){.leaf = e.to, .step = -1};

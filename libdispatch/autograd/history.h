@@ -74,9 +74,8 @@ struct dpi_node {
     dp_account *account;                   /* charged for the node; may be NULL */
     size_t bytes;                          /* size of the node's block */
     void *block;                           /* from dp_malloc(); the node lies aligned in it */
-    uint64_t saved_bytes; /* elements of the tensors in `slots`, as they were saved */
-    bool released;        /* its saved tensors were released; dpi_node_lock() protects it */
-    atomic_uchar locked;  /* dpi_node_lock() */
+    bool released;       /* its saved tensors were released; dpi_node_lock() protects it */
+    atomic_uchar locked; /* dpi_node_lock() */
     uint32_t n_edges, n_rets, n_slots, n_args;
     dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
     dpi_node_ret *rets;  /* [n_rets] */

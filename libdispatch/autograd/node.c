@@ -141,8 +141,10 @@ static void node_free(dpi_node *n)
     dpi_node_unref(n->inner);
     dpi_formula_unref(n->formula);
     dpi_origin_unref(n->origin);
-    dp_free(n->base);
-    dp_free(n->view);
+    if (n->base != NULL) {
+        dp_free(n->base);
+        dp_free(n->view);
+    }
     if (n->account != NULL) {
         dp_account_refund(n->account, DP_HOLDER_HISTORY, 1, n->bytes);
         dp_account_close(n->account);

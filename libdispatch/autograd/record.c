@@ -261,25 +261,7 @@ static bool count_returns(const record *r, uint32_t *n_rets, uint32_t *n_dims)
     return attach;
 }
 
-static uint64_t bytes_of(const dpi_saved *s)
-{
-    return s->geometry != NULL ? (uint64_t)s->geometry->numel * dpi_itemsize(s->dtype) : 0;
-}
-
-/* Move the slots to `node`, which then owns the saved values. */
-static void give_slots(record *r, dpi_node *node)
-{
-    for (uint32_t i = 0; i < r->n_slots; i++) {
-        const dpi_slot *s = &r->slots[i];
-        node->slots[i] = *s;
-        if (s->kind == DPI_SLOT_TENSOR)
-            node->saved_bytes += bytes_of(&s->tensor);
-        for (uint32_t k = 0; s->kind == DPI_SLOT_TENSORS && k < s->n; k++)
-            node->saved_bytes += bytes_of(&s->list[k]);
-    }
-    r->n_slots = 0;
-}
-
+/* Move the edges and the saved values to `node`. */
 static void fill_node(record *r, dpi_node *node)
 {
     node->formula = r->formula != NULL ? dpi_formula_ref(r->formula) : NULL;
@@ -287,8 +269,9 @@ static void fill_node(record *r, dpi_node *node)
         node->arg_edges[i] = r->arg_edges[i];
     for (uint32_t i = 0; i < node->n_edges; i++)
         dpi_node_set_edge(node, i, r->edges[i]);
-    r->n_edges = 0;
-    give_slots(r, node);
+    for (uint32_t i = 0; i < node->n_slots; i++)
+        node->slots[i] = r->slots[i];
+    r->n_edges = r->n_slots = 0;
 }
 
 /* If the kernel returned one of the arguments itself where the schema promises a new tensor,
