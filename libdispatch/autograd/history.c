@@ -34,7 +34,7 @@ static dpi_meta *meta_of(uintptr_t w)
 }
 
 /* Release the node or dpi_meta of a tensor that has ended. */
-static void word_end(uintptr_t w)
+DPI_HOT static void word_end(uintptr_t w)
 {
     dpi_meta *m = meta_of(w);
 
@@ -105,7 +105,7 @@ static bool is_new(dp_tensor *t)
            atomic_load_explicit(&t->history, memory_order_relaxed) == 0;
 }
 
-int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
+DPI_HOT int dpi_history_set(dp_ctx *ctx, dp_tensor *t, dpi_node *n, uint32_t nr)
 {
     dpi_node *previous = NULL;
 
@@ -156,7 +156,7 @@ void dpi_history_clear(dp_tensor *t)
     dpi_node_unref(previous);
 }
 
-dpi_edge dpi_edge_recorded(const dp_tensor *t)
+DPI_HOT dpi_edge dpi_edge_recorded(const dp_tensor *t)
 {
     dpi_edge e = {0};
 

@@ -132,7 +132,7 @@ dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads
     return grad;
 }
 
-void dpi_kept_items_free(dpi_kept_item *item)
+DPI_HOT void dpi_kept_items_free(dpi_kept_item *item)
 {
     while (item != NULL) {
         dpi_kept_item *next = item->next;

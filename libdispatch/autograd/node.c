@@ -21,9 +21,9 @@ uint64_t dp_grad_nodes(void)
 _Static_assert(sizeof(dpi_node) % 8 == 0 && sizeof(dpi_edge) % 8 == 0 && sizeof(dpi_slot) % 8 == 0,
                "the arrays behind a node need no padding");
 
-int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
-                 uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
-                 dpi_node **out)
+DPI_HOT int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint32_t n_edges,
+                         uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
+                         dpi_node **out)
 {
     size_t bytes = sizeof(dpi_node) + n_edges * sizeof(dpi_edge) + n_slots * sizeof(dpi_slot) +
                    n_dims * sizeof(int64_t) + n_rets * sizeof(dpi_node_ret) +
@@ -73,7 +73,7 @@ dpi_node *dpi_node_ref(dpi_node *n)
 }
 
 /* Release the saved tensors of `s`, whose kind stays. */
-static void release_tensors(dpi_slot *s)
+DPI_HOT static void release_tensors(dpi_slot *s)
 {
     if (s->kind == DPI_SLOT_TENSOR)
         dpi_saved_clear(&s->tensor);
@@ -155,7 +155,7 @@ static void node_free(dpi_node *n)
 
 /* Free the nodes on the list.  After `most` nodes the thread of drop.c gets the others, if it can
  * be started. */
-static void free_dead_nodes(uint64_t most)
+DPI_HOT static void free_dead_nodes(uint64_t most)
 {
     dpi_node *n;
 
@@ -177,7 +177,7 @@ void dpi_nodes_free(dpi_node *n)
     free_dead_nodes(UINT64_MAX);
 }
 
-void dpi_node_unref(dpi_node *n)
+DPI_HOT void dpi_node_unref(dpi_node *n)
 {
     if (n == NULL || !dpi_unref_last(&n->refs))
         return;
@@ -198,7 +198,7 @@ dpi_edge dpi_edge_ref(dpi_edge e)
     return e;
 }
 
-void dpi_edge_unref(dpi_edge e)
+DPI_HOT void dpi_edge_unref(dpi_edge e)
 {
     if (e.leaf)
         dp_tensor_unref(e.to);

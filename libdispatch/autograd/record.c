@@ -109,7 +109,7 @@ static int check_written(const record *r)
 
 /* -- saving -- */
 
-static int save(dp_ctx *ctx, const dp_value *v, dpi_slot *s)
+DPI_HOT static int save(dp_ctx *ctx, const dp_value *v, dpi_slot *s)
 {
     if (v->tag == DP_TAG_TENSOR) {
         s->kind = DPI_SLOT_TENSOR;
@@ -361,7 +361,7 @@ static int make_node(record *r)
 /* -- the kernel -- */
 
 /* Run the call below its key.  If it is recorded, Autograd keys are excluded meanwhile. */
-static int run_below(const record *r, bool recorded)
+DPI_HOT static int run_below(const record *r, bool recorded)
 {
     dp_call *call = r->call;
 
@@ -416,7 +416,7 @@ static void clear(record *r)
     dp_tensor_unref(r->clone);
 }
 
-int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
+DPI_HOT int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
 {
     record r;
 
@@ -434,7 +434,7 @@ int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
     return rc;
 }
 
-int dp_record(dp_call *call)
+DPI_HOT int dp_record(dp_call *call)
 {
     return dpi_record_with(call, call->n_args, NULL);
 }

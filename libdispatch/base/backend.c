@@ -363,7 +363,7 @@ void dp_backends_unpin(uint64_t bits)
             atomic_fetch_sub(&slots[b].pins, 1);
 }
 
-void dpi_backend_ref(int bit)
+DPI_HOT void dpi_backend_ref(int bit)
 {
     if (dpi_backend_is_pluggable(bit))
         atomic_fetch_add_explicit(&slots[bit].storages, 1, memory_order_relaxed);
@@ -371,7 +371,7 @@ void dpi_backend_ref(int bit)
         dpi_tally_add(DPI_TALLY_STORAGES, 1);
 }
 
-void dpi_backend_unref(int bit)
+DPI_HOT void dpi_backend_unref(int bit)
 {
     if (dpi_backend_is_pluggable(bit))
         atomic_fetch_sub(&slots[bit].storages, 1);

@@ -42,7 +42,7 @@ static dp_dtype stored_as(dp_dtype d)
     }
 }
 
-dp_convert_fn dp_converter(dp_dtype to, dp_dtype from)
+DPI_HOT dp_convert_fn dp_converter(dp_dtype to, dp_dtype from)
 {
     return dpi_itemsize(to) && dpi_itemsize(from) ? rows_chosen()[stored_as(to)][stored_as(from)]
                                                   : NULL;

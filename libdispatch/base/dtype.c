@@ -18,7 +18,7 @@ const uint8_t dpi_itemsizes[DP_DTYPE_END] = {
 #undef ROW
 };
 
-size_t dp_dtype_size(dp_dtype d)
+DPI_HOT size_t dp_dtype_size(dp_dtype d)
 {
     return dpi_itemsize(d);
 }
@@ -28,7 +28,7 @@ const char *dp_dtype_name(dp_dtype d)
     return dp_dtype_size(d) ? names[d] : "?";
 }
 
-int dpi_dtype_check(dp_dtype d, dp_error *err)
+DPI_HOT int dpi_dtype_check(dp_dtype d, dp_error *err)
 {
     const char *name = d >= 0 && (size_t)d < DPI_COUNT(reserved) ? reserved[d] : NULL;
 

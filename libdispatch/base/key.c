@@ -376,7 +376,7 @@ static bool has_own_autograd(int b)
     return b >= 0 && !(NO_AUTOGRAD & DP_BBIT(b));
 }
 
-dp_keyset dpi_backend_keys(int backend)
+DPI_HOT dp_keyset dpi_backend_keys(int backend)
 {
     uint64_t autograd =
         has_own_autograd(backend) ? DPI_BIT(AutogradFunctionality) : DPI_BIT(AutogradOther);

@@ -37,7 +37,7 @@ bool dpi_fault(void)
     return true;
 }
 
-void *dp_malloc(size_t bytes)
+DPI_HOT void *dp_malloc(size_t bytes)
 {
     return dpi_fault() || bytes > BYTES_MAX ? NULL : malloc(bytes + !bytes);
 }
@@ -63,7 +63,7 @@ char *dp_strdup(const char *s)
     return copy ? memcpy(copy, s, bytes) : NULL;
 }
 
-void dp_free(void *p)
+DPI_HOT void dp_free(void *p)
 {
     free(p);
 }

@@ -41,7 +41,7 @@ static void growths_free(dpi_storage *s, dpi_growth *g)
     }
 }
 
-void dpi_storage_fini(dpi_storage *s)
+DPI_HOT void dpi_storage_fini(dpi_storage *s)
 {
     dpi_growth *g = atomic_load_explicit(&s->growth, memory_order_relaxed);
 

@@ -29,7 +29,7 @@ static void flush(int64_t bytes)
     raise_peak(bytes + atomic_fetch_add_explicit(&bytes_held.now, bytes, memory_order_relaxed));
 }
 
-void dpi_bytes_count(int64_t bytes)
+DPI_HOT void dpi_bytes_count(int64_t bytes)
 {
     int64_t own = dpi_tally_add(DPI_TALLY_BYTES, bytes);
 

@@ -3,7 +3,7 @@
 #include "home.h"
 
 /* Drop a reference to `h`.  If it was the last one, add `h` to the list `dead`. */
-static void drop(dpi_home *h, dpi_home **dead)
+DPI_HOT static void drop(dpi_home *h, dpi_home **dead)
 {
     if (dpi_unref_last(&h->refs)) {
         h->next_dead = *dead;
@@ -27,7 +27,7 @@ void dpi_on_history_end(void (*fn)(uintptr_t history))
 
 /* Drop the references that `t` has, after the last reference to `t` was dropped.  Homes without
  * references are added to the list `dead`. */
-static void tensor_end(dp_tensor *t, dpi_home **dead)
+DPI_HOT static void tensor_end(dp_tensor *t, dpi_home **dead)
 {
     dpi_home *h = DPI_HOME_OF(tensor, t), *of_version = dpi_home_of_version(t);
     dpi_geometry *g = atomic_load_explicit(&t->geometry, memory_order_relaxed);
@@ -69,7 +69,7 @@ void dpi_geometry_uncount_needs(dpi_geometry *g)
 
 /* Free the homes on the list.  This is a loop and not a recursion, because the chain of references
  * from home to home can be long. */
-static void free_dead(dpi_home *dead)
+DPI_HOT static void free_dead(dpi_home *dead)
 {
     for (dpi_home *h; (h = dead) != NULL;) {
         dpi_geometry *g = &h->geometry;
@@ -89,7 +89,7 @@ static void free_dead(dpi_home *dead)
     }
 }
 
-void dpi_home_unref(dpi_home *h)
+DPI_HOT void dpi_home_unref(dpi_home *h)
 {
     dpi_home *dead = NULL;
 
@@ -114,7 +114,7 @@ dp_tensor *dp_tensor_unref(dp_tensor *t)
     return t != NULL && dp_refs_drop_(&t->refs) ? dp_tensor_destroy(t) : NULL;
 }
 
-dp_tensor *dp_tensor_destroy(dp_tensor *t)
+DPI_HOT dp_tensor *dp_tensor_destroy(dp_tensor *t)
 {
     dpi_home *dead = NULL;
 

@@ -421,8 +421,8 @@ static int init_planned(const dp_iter_config *c, bool fake, dp_account *account,
     return rc;
 }
 
-int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a, dp_iter *it,
-                  dp_error *err)
+DPI_HOT int dpi_iter_init(const dp_iter_config *c, bool fake, dp_account *account, dp_arena *a,
+                          dp_iter *it, dp_error *err)
 {
     int rc = check_config(c, it, err);
 

@@ -70,8 +70,8 @@ static void run_blocks(const dp_iter *it, int64_t begin, int64_t end, dp_iter_lo
     }
 }
 
-static void run_range(const dp_iter *it, int64_t begin, int64_t end, dp_iter_loop2d loop,
-                      void *user)
+DPI_HOT static void run_range(const dp_iter *it, int64_t begin, int64_t end, dp_iter_loop2d loop,
+                              void *user)
 {
     char *data[DP_ITER_OPERANDS_MAX];
 
@@ -197,8 +197,8 @@ static void run_piece(int64_t begin, int64_t end, void *arg)
         run_range(j->it, begin, end, j->loop, j->user);
 }
 
-int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
-                 const dpi_stop *stop, dp_error *err)
+DPI_HOT int dpi_iter_run(const dp_iter *it, int max_threads, dp_iter_loop2d loop, void *user,
+                         const dpi_stop *stop, dp_error *err)
 {
     job j = {it, loop, user, it->converts ? dpi_iter_block(it) : 0};
     dpi_device *d = NULL;

@@ -315,8 +315,8 @@ int dpi_layout_check(int ndim, const int64_t *sizes, const int64_t *strides, int
     return rc < 0 ? rc : check_extent(out, err);
 }
 
-int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout *out,
-                      dp_error *err)
+DPI_HOT int dpi_layout_packed(dp_dtype dtype, int ndim, const int64_t *sizes, dpi_layout *out,
+                              dp_error *err)
 {
     *out = (dpi_layout){ndim, sizes, NULL, 0, 0, 0};
     int rc = packed_numel(dtype, ndim, sizes, &out->numel, err);
@@ -333,7 +333,7 @@ static void copy_dims(int64_t *to, const int64_t *from, int n)
         to[d] = from[d];
 }
 
-void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
+DPI_HOT void dpi_geometry_init(dpi_geometry *g, const dpi_layout *l, dpi_storage *s)
 {
     g->ndim = l->ndim;
     g->numel = l->numel;

@@ -131,7 +131,7 @@ static inline dp_dtype same_dtype(dp_tensor *const *tensors, size_t n)
     return n > 0 ? tensors[0]->dtype : DP_DTYPE_NONE;
 }
 
-dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
+DPI_HOT dp_dtype dp_result_type(dp_tensor *const *tensors, size_t n)
 {
     dp_dtype same = same_dtype(tensors, n);
 

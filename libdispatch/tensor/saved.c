@@ -2,7 +2,7 @@
 #include "saved.h"
 #include "home.h"
 
-void dpi_saved_set(dpi_saved *s, const dp_tensor *t)
+DPI_HOT void dpi_saved_set(dpi_saved *s, const dp_tensor *t)
 {
     /* only its home's reference count is written */
     dpi_geometry *g = (dpi_geometry *)(uintptr_t)dpi_geometry_of(t);
@@ -18,7 +18,7 @@ void dpi_saved_set(dpi_saved *s, const dp_tensor *t)
                      .wrapped = t->wrapped};
 }
 
-void dpi_saved_clear(dpi_saved *s)
+DPI_HOT void dpi_saved_clear(dpi_saved *s)
 {
     if (s->geometry == NULL)
         return;

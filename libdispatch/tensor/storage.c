@@ -25,12 +25,12 @@ static int out_of_memory(dp_device device, size_t bytes, dp_error *err)
                         dp_device_name(device, name));
 }
 
-static void release_nothing(void *arg)
+DPI_HOT static void release_nothing(void *arg)
 {
     (void)arg;
 }
 
-size_t dpi_storage_inline_bytes(dp_device device, size_t bytes)
+DPI_HOT size_t dpi_storage_inline_bytes(dp_device device, size_t bytes)
 {
     return bytes <= INLINE_MAX && dp_device_backend(device) == DP_B_CPU ? bytes : 0;
 }
@@ -87,7 +87,7 @@ static void storage_count(dpi_storage *s)
 
 /* Clear the struct member by member: for an assignment of the whole struct, gcc would emit an
  * instruction (rep stos) that takes longer than all other steps of making a tensor. */
-static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
+DPI_HOT static void storage_clear(dpi_storage *s, dp_device device, size_t bytes)
 {
     s->device = device;
     s->data = NULL;
@@ -197,7 +197,8 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
     return rc;
 }
 
-int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inline_data, dp_error *err)
+DPI_HOT int dpi_storage_init(dpi_storage *s, dpi_target at, size_t bytes, void *inline_data,
+                             dp_error *err)
 {
     if (dpi_storage_inline_bytes(at.device, bytes) == 0)
         return dpi_storage_init_memory(s, at, bytes, err);
@@ -283,7 +284,7 @@ void dpi_storage_settle(dpi_storage *s, dpi_charge charge)
         dpi_charge_end(charge);
 }
 
-void dpi_storage_memory_release(dpi_storage *s)
+DPI_HOT void dpi_storage_memory_release(dpi_storage *s)
 {
     int64_t bytes = memory_bytes(s);
 
@@ -297,7 +298,7 @@ void dpi_storage_memory_release(dpi_storage *s)
         dpi_bytes_count(-bytes);
 }
 
-void dpi_storage_memory_fini(dpi_storage *s)
+DPI_HOT void dpi_storage_memory_fini(dpi_storage *s)
 {
     bool counted = s->block == NULL; /* else block.c counts the block */
 

@@ -2,8 +2,8 @@
 #include "home.h"
 
 /* Make a tensor over a new storage of `bytes`. */
-static int over_new_storage(dp_dtype dtype, dpi_target at, const dpi_layout *l, size_t bytes,
-                            dp_tensor **out, dp_error *err)
+DPI_HOT static int over_new_storage(dp_dtype dtype, dpi_target at, const dpi_layout *l,
+                                    size_t bytes, dp_tensor **out, dp_error *err)
 {
     dpi_home *h = dpi_home_new(l->ndim, dpi_storage_inline_bytes(at.device, bytes));
 
@@ -33,8 +33,8 @@ static inline __attribute__((always_inline)) int empty(dp_dtype dtype, dpi_targe
     return over_new_storage(dtype, at, &l, dpi_layout_bytes(&l, dp_dtype_size(dtype)), out, err);
 }
 
-int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,
-                      const int64_t *strides, dp_tensor **out, dp_error *err)
+DPI_HOT int dpi_empty_strided(dp_dtype dtype, dpi_target at, int ndim, const int64_t *sizes,
+                              const int64_t *strides, dp_tensor **out, dp_error *err)
 {
     return empty(dtype, at, ndim, sizes, strides, out, err);
 }

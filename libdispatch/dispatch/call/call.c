@@ -385,8 +385,8 @@ find_short(const dp_ctx *ctx, const dp_op *op, const dpi_entry *e, const dp_valu
     return DPI_LIKELY(cell < DPI_CELL_WARY) ? e->kernels[cell] : NULL;
 }
 
-int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args, dp_value *rets,
-                  size_t n_rets)
+DPI_HOT int dp_call_boxed(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
+                          dp_value *rets, size_t n_rets)
 {
     dpi_thread *th = dpi_thread_self;
     const dpi_snapshot *s;
@@ -433,7 +433,7 @@ int dp_redispatch_boxed(dp_ctx *ctx, const dp_op *op, dp_keyset keys, const dp_v
     return top_boxed(ctx, op, &keys, args, n_args, rets, n_rets, false);
 }
 
-int dpi_call_below(const dp_call *call, uint32_t n_args, uint64_t exclude)
+DPI_HOT int dpi_call_below(const dp_call *call, uint32_t n_args, uint64_t exclude)
 {
     dp_ctx *ctx = call->ctx;
     const dpi_thread *t = ctx->thread;

@@ -129,7 +129,7 @@ int dp_broadcast_shapes(dp_ctx *ctx, int na, const int64_t *a, int nb, const int
     return dpi_broadcast_shapes(na, a, nb, b, out, &ctx->error);
 }
 
-int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
+DPI_HOT int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, config, it))
         return DP_EPLUGIN;
@@ -147,7 +147,7 @@ int dp_iter_build(dp_ctx *ctx, const dp_iter_config *config, dp_iter *it)
     return DP_OK;
 }
 
-int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)
+DPI_HOT int dp_iter_run(dp_ctx *ctx, const dp_iter *it, dp_iter_loop2d loop, void *user)
 {
     if (!DPI_GIVEN(&ctx->error, DP_EPLUGIN, it, loop))
         return DP_EPLUGIN;

@@ -19,7 +19,7 @@ void dp_ctx_set_session(dp_ctx *ctx, uint64_t session)
 
 /* -- the request -- */
 
-void dpi_origin_unref(dpi_origin *o)
+DPI_HOT void dpi_origin_unref(dpi_origin *o)
 {
     if (o != NULL && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1)
         dp_free(o);
@@ -50,7 +50,7 @@ static size_t fitting(const char *text)
     return n;
 }
 
-dpi_origin *dpi_ctx_origin(dp_ctx *ctx)
+DPI_HOT dpi_origin *dpi_ctx_origin(dp_ctx *ctx)
 {
     char number[24];
 

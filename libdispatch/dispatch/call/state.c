@@ -283,7 +283,7 @@ dp_keyset dp_ctx_exclude(const dp_ctx *ctx)
     return without_skip_bit(ctx->state->exclude);
 }
 
-const dp_mode *dp_ctx_mode(const dp_ctx *ctx)
+DPI_HOT const dp_mode *dp_ctx_mode(const dp_ctx *ctx)
 {
     return ctx->state->mode;
 }

@@ -192,7 +192,7 @@ void dp_value_free(dp_value *v)
     dp_free(block);
 }
 
-void dp_values_release(dp_value *values, size_t n)
+DPI_HOT void dp_values_release(dp_value *values, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         dp_value *v = &values[i];
