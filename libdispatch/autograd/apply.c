@@ -435,7 +435,8 @@ static int fail_inside(dp_ctx *ctx, const dpi_node *n)
 
 enum { FEW = 8 }; /* inputs or outputs of a formula for which apply_formula() needs no memory */
 
-static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
+DPI_HOT static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads,
+                                 dpi_applied *out)
 {
     const dpi_formula *f = n->formula;
     dp_value few_inputs[FEW], few_outputs[FEW], *inputs = few_inputs, *outputs = few_outputs;
@@ -464,7 +465,7 @@ static int apply_formula(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_
     return rc;
 }
 
-int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
+DPI_HOT int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out)
 {
     if (__atomic_load_n(&n->released, __ATOMIC_RELAXED))
         return fail_released(ctx, n);

@@ -23,7 +23,7 @@ static int no_memory(engine *g)
 
 /* Add `grad`, which is taken, to the buffer of the return or leaf that `e` leads to, and queue the
  * task of the node. */
-static int send(engine *g, dpi_edge e, dp_tensor *grad)
+DPI_HOT static int send(engine *g, dpi_edge e, dp_tensor *grad)
 {
     uint32_t t;
     int rc = dpi_engine_task(g, e, &t);

@@ -4,7 +4,8 @@
 #include "engine.h"
 
 /* Give *grad these sizes and this dtype (dpi_gradient_fit()). */
-static int fit(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_tensor **grad)
+DPI_HOT static int fit(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype,
+                       dp_tensor **grad)
 {
     const dpi_geometry *have = dpi_geometry_of(*grad);
     bool same = have->ndim == ndim && memcmp(have->sizes, sizes, (size_t)ndim * 8) == 0;
@@ -25,7 +26,7 @@ static int fit(dp_ctx *ctx, int ndim, const int64_t *sizes, dp_dtype dtype, dp_t
     return rc;
 }
 
-int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad)
+DPI_HOT int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad)
 {
     if (e.leaf) {
         const dp_tensor *t = e.to;

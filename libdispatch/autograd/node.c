@@ -104,7 +104,7 @@ void dpi_node_unlock(dpi_node *n)
     atomic_store_explicit(&n->locked, 0, memory_order_release);
 }
 
-void dpi_node_release(dpi_node *n)
+DPI_HOT void dpi_node_release(dpi_node *n)
 {
     bool saves = false;
 
@@ -189,7 +189,7 @@ DPI_HOT void dpi_node_unref(dpi_node *n)
 
 /* -- edges -- */
 
-dpi_edge dpi_edge_ref(dpi_edge e)
+DPI_HOT dpi_edge dpi_edge_ref(dpi_edge e)
 {
     if (e.to != NULL && e.leaf)
         dp_tensor_ref(e.to);

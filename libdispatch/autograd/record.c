@@ -111,7 +111,7 @@ static int check_written(const record *r)
 
 DPI_HOT static int save(dp_ctx *ctx, const dp_value *v, dpi_slot *s)
 {
-    if (v->tag == DP_TAG_TENSOR) {
+    if (DPI_LIKELY(v->tag == DP_TAG_TENSOR)) {
         s->kind = DPI_SLOT_TENSOR;
         dpi_saved_set(&s->tensor, v->u.t);
         return 0;
@@ -192,7 +192,7 @@ static int save_arguments(record *r)
         if (from == NULL)
             continue;
         const dp_value *arg = &r->call->args[from->index];
-        if (from->kind == DPI_FROM_ARG_FIELD) {
+        if (DPI_UNLIKELY(from->kind == DPI_FROM_ARG_FIELD)) {
             rc = save_field(ctx, from->field, arg, &r->slots[i]);
         } else if (DPI_UNLIKELY(f->clone >> from->index & 1)) {
             rc = clone_argument(r, from->index);
@@ -211,7 +211,7 @@ static const dp_value *return_of(const record *r, uint32_t i)
 {
     int alias = r->e->schema->ret_alias[i];
 
-    return alias >= 0 ? &r->call->args[alias] : &r->call->rets[i];
+    return DPI_UNLIKELY(alias >= 0) ? &r->call->args[alias] : &r->call->rets[i];
 }
 
 static int save_returns(record *r)
@@ -281,7 +281,7 @@ static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
     dp_tensor *alias;
 
     for (uint32_t i = 0; i < call->n_args; i++)
-        if (call->args[i].tag == DP_TAG_TENSOR && call->args[i].u.t == *t) {
+        if (DPI_UNLIKELY(call->args[i].tag == DP_TAG_TENSOR && call->args[i].u.t == *t)) {
             int rc = dp_tensor_alias(*t, &alias, &ctx->error);
             if (rc < 0)
                 return rc;
@@ -301,9 +301,9 @@ static inline int attach_one(const record *r, dpi_node *node, int alias, uint32_
 
     if (!dpi_differentiable((*t)->dtype))
         return 0;
-    if (alias >= 0 && r->formula != NULL && r->formula->reshapes)
+    if (DPI_UNLIKELY(alias >= 0) && r->formula != NULL && r->formula->reshapes)
         return dpi_history_set(ctx, *t, dpi_node_ref(node), nr); /* the base's elements stay */
-    if (alias >= 0)
+    if (DPI_UNLIKELY(alias >= 0))
         return dpi_history_rebase(ctx, *t, node, nr, r->arg_edges[alias]);
     int rc = own_return(ctx, r->call, t);
     if (rc < 0)
@@ -326,7 +326,7 @@ static int attach_returns(const record *r, dpi_node *node, bool *given)
         uint32_t n = tensors_of(return_of(r, i), &list);
         int alias = r->e->schema->ret_alias[i];
         for (uint32_t k = 0; k < n; k++, nr++) {
-            if (list[k] == NULL)
+            if (DPI_UNLIKELY(list[k] == NULL))
                 continue;
             dpi_node_set_return(node, nr, list[k], &dims);
             if (rc == 0 && (alias >= 0 || (can & 1)))
@@ -390,12 +390,14 @@ static int run_recorded(record *r)
 {
     int rc = r->formula == NULL ? dpi_formula_of(r->call->ctx, r->e, &r->formula) : 0;
 
-    if (rc == 0 && r->formula != NULL && r->formula->through)
-        return run_below(r, false);
-    if (rc == 0 && r->formula != NULL && r->formula->unrecorded)
-        return run_below(r, true);
-    if (rc == 0 && r->formula != NULL && r->formula->detaches)
-        return run_detaching(r);
+    if (DPI_LIKELY(rc == 0 && r->formula != NULL)) {
+        if (DPI_UNLIKELY(r->formula->through))
+            return run_below(r, false);
+        if (DPI_UNLIKELY(r->formula->unrecorded))
+            return run_below(r, true);
+        if (DPI_UNLIKELY(r->formula->detaches))
+            return run_detaching(r);
+    }
     if (rc == 0)
         rc = check_written(r);
     if (rc == 0)

@@ -51,7 +51,8 @@ static int add_one(dp_ctx *ctx, dpi_retained *r, dpi_kept *k, dp_tensor *grad)
     return 0;
 }
 
-int dpi_retained_add(dp_ctx *ctx, dpi_retained *r, const dpi_node *n, dp_tensor *const *grads)
+DPI_HOT int dpi_retained_add(dp_ctx *ctx, dpi_retained *r, const dpi_node *n,
+                             dp_tensor *const *grads)
 {
     int rc = 0;
 

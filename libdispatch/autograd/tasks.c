@@ -62,7 +62,7 @@ static bool grow(void *array, const void *few, uint32_t *cap, uint32_t need, siz
     return true;
 }
 
-uint32_t *dpi_engine_slot(const engine *g, const void *p)
+DPI_HOT uint32_t *dpi_engine_slot(const engine *g, const void *p)
 {
     uint32_t i = dpi_address_hash(p) & g->mask;
 
@@ -106,7 +106,7 @@ static int task_new(engine *g, uint32_t n, uint32_t *out)
     return 0;
 }
 
-int dpi_engine_task(engine *g, dpi_edge e, uint32_t *out)
+DPI_HOT int dpi_engine_task(engine *g, dpi_edge e, uint32_t *out)
 {
     int rc = 2 * g->n_tasks >= g->mask ? index_grow(g) : 0;
     uint32_t n = e.leaf ? 1 : ((const dpi_node *)e.to)->n_rets;
@@ -140,7 +140,7 @@ static void index_remove(engine *g, uint32_t at)
     g->index[at] = 0;
 }
 
-void dpi_engine_end(engine *g, uint32_t t)
+DPI_HOT void dpi_engine_end(engine *g, uint32_t t)
 {
     task *done = &g->tasks[t];
 
@@ -164,7 +164,7 @@ static bool runs_before(const engine *g, uint32_t a, uint32_t b)
     return x->topo != y->topo ? x->topo > y->topo : x->created > y->created;
 }
 
-int dpi_engine_queue(engine *g, uint32_t t)
+DPI_HOT int dpi_engine_queue(engine *g, uint32_t t)
 {
     uint32_t i = g->n_heap;
 
@@ -177,7 +177,7 @@ int dpi_engine_queue(engine *g, uint32_t t)
     return 0;
 }
 
-uint32_t dpi_engine_next(engine *g)
+DPI_HOT uint32_t dpi_engine_next(engine *g)
 {
     uint32_t top = g->heap[0], last = g->heap[--g->n_heap], i = 0;
 

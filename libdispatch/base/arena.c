@@ -131,7 +131,7 @@ static bool contains(const block *b, const char *at)
     return at >= b->data && at <= b->data + b->bytes;
 }
 
-void dpi_arena_rewind(dp_arena *a, char *at)
+DPI_HOT void dpi_arena_rewind(dp_arena *a, char *at)
 {
     if (at == NULL) {
         dp_arena_reset(a);

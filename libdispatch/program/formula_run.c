@@ -73,7 +73,7 @@ static int give_outputs(dpi_machine *m, const dp_program *p, uint64_t unwanted, 
     return 0;
 }
 
-int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run)
+DPI_HOT int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     dp_value few[FEW_VALUES];
     dpi_machine m = {.ctx = ctx, .run = run, .is_formula = true};

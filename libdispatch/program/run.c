@@ -64,7 +64,7 @@ static int fail_step(dp_ctx *ctx, dp_run *run, const dp_program *p, uint32_t kin
     return ctx->error.code;
 }
 
-int dpi_check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
+DPI_HOT int dpi_check_ops(dp_ctx *ctx, const dp_program *p, dp_run *run)
 {
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
 
@@ -244,7 +244,7 @@ static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
                         text);
 }
 
-int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
+DPI_HOT int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *inputs)
 {
     dp_ctx *ctx = m->ctx;
 
@@ -332,7 +332,7 @@ static int take_outputs(dpi_machine *m, const dp_program *p, uint32_t base, dp_v
     return 0;
 }
 
-int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
+DPI_HOT int dpi_check_devices(dp_ctx *ctx, const dp_value *values, uint32_t n)
 {
     int rc = 0;
 

@@ -420,8 +420,8 @@ int dpi_call_for_all(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t 
     return top_boxed(ctx, op, NULL, args, n_args, rets, n_rets, true);
 }
 
-int dpi_call_within(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
-                    dp_value *rets, size_t n_rets)
+DPI_HOT int dpi_call_within(dp_ctx *ctx, const dp_op *op, const dp_value *args, size_t n_args,
+                            dp_value *rets, size_t n_rets)
 {
     clear_returns(rets, n_rets);
     return call_boxed(ctx, op, NULL, args, n_args, rets, n_rets, true);
