@@ -16,10 +16,8 @@ void dpi_change_begin(dpi_change *c, dp_registry *reg)
 
 void dpi_change_abort(dpi_change *c)
 {
-    for (uint32_t i = 0; i < c->n_shadows; i++) {
+    for (uint32_t i = 0; i < c->n_shadows; i++)
         dpi_truth_fini(&c->shadows[i].truth);
-        dpi_entry_unref(c->shadows[i].entry);
-    }
     dp_free(c->shadows);
     dp_free(c->observers);
     dpi_names_unref(c->names);

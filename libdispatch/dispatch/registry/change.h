@@ -11,7 +11,6 @@
 typedef struct dpi_shadow {
     uint32_t op; /* operator id */
     dpi_truth truth;
-    dpi_entry *entry;
 } dpi_shadow;
 
 /* One change of a registry that is being prepared. */
