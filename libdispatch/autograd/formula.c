@@ -1,5 +1,5 @@
-/* formula.c -- compile the text of a formula: make its program, and find the source of each of the
- * program's inputs by the input's name (formula.h). */
+/* formula.c -- compile the text of a formula: make its program, and number what it saves
+ * (formula.h). */
 #include "formula.h"
 #include "dispatch/call/ctx.h"
 #include "program/program_i.h"
@@ -23,6 +23,20 @@ int dpi_field_find(const char *name)
         if (dpi_gets[i].n_args == 1 && strcmp(dpi_gets[i].name, name) == 0)
             return (int)i;
     return -1;
+}
+
+const char *dpi_field_type(uint16_t field)
+{
+    const uint32_t tag = field == FIELD_DEFINED ? DP_TAG_BOOL
+                         : field == FIELD_LEN   ? DP_TAG_INT
+                                                : dpi_gets[field].result_tag;
+
+    return tag == DP_TAG_INTS ? "int[]" : tag == DP_TAG_BOOL ? "bool" : "int";
+}
+
+bool dpi_field_of_each(uint16_t field)
+{
+    return field != FIELD_DEFINED && field != FIELD_LEN;
 }
 
 int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out)
@@ -59,148 +73,17 @@ int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out
 
 typedef struct compiler {
     dp_ctx *ctx;
-    const dpi_entry *e;
     const dpi_kernel *k;
+    dpi_formula_site at;
 } compiler;
 
-static int fail(const compiler *c, const char *what, const char *name)
+/* Put the place of the formula before the error that its program's text has. */
+static int fail_text(const compiler *c)
 {
-    char why[sizeof(c->ctx->error.message)];
+    const dp_error why = c->ctx->error;
 
-    snprintf(why, sizeof(why), "%s", c->ctx->error.code != 0 ? c->ctx->error.message : "");
-    dp_error_clear(&c->ctx->error);
-    return dp_error_set(&c->ctx->error, DP_EPLUGIN, "the formula of %s (%s:%u): %s '%.40s'%s%s",
-                        c->e->op->name, c->k->file, c->k->line, what, name, why[0] ? ": " : "",
-                        why);
-}
-
-static int argument_find(const dp_schema *s, const char *name, size_t n)
-{
-    for (uint32_t i = 0; i < s->n_args; i++)
-        if (strlen(s->args[i].name) == n && memcmp(s->args[i].name, name, n) == 0)
-            return (int)i;
-    return -1;
-}
-
-/* Find the return that `name` [n] means: its name in the schema, "result" or "result1"; -1:
- * none. */
-static int return_find(const dp_schema *s, const char *name, size_t n)
-{
-    for (uint32_t i = 0; i < s->n_rets; i++)
-        if (s->rets[i].name != NULL && s->rets[i].name[0] != '\0' && strlen(s->rets[i].name) == n &&
-            memcmp(s->rets[i].name, name, n) == 0)
-            return (int)i;
-    if (n < 6 || memcmp(name, "result", 6) != 0)
-        return -1;
-    int i = n == 6 ? 0 : name[6] - '0';
-    return n <= 7 && i >= 0 && i < (int)s->n_rets ? i : -1;
-}
-
-/* Find the return whose gradient `name` means: "grad" or "grads" is that of return 0, "grad1" that
- * of return 1; -1: none. */
-static int grad_find(const dp_schema *s, const char *name)
-{
-    if (strcmp(name, "grads") == 0) /* the return is a list */
-        return s->n_rets > 0 ? 0 : -1;
-    if (strncmp(name, "grad", 4) != 0)
-        return -1;
-    char *end;
-    long i = name[4] == '\0' ? 0 : strtol(name + 4, &end, 10);
-    return (name[4] == '\0' || *end == '\0') && i >= 0 && i < (long)s->n_rets ? (int)i : -1;
-}
-
-static int source_of(const compiler *c, const char *name, const char *type, dpi_source *out)
-{
-    const dp_schema *s = c->e->schema;
-    const char *dot = strchr(name, '.');
-    size_t n = dot != NULL ? (size_t)(dot - name) : strlen(name);
-    int i;
-
-    *out = (dpi_source){.kind = DPI_FROM_GRAD};
-    if (strcmp(name, "create_graph") == 0) {
-        out->kind = DPI_FROM_CREATE;
-        return 0;
-    }
-    if (dot != NULL && n == 4 && memcmp(name, "need", 4) == 0) {
-        i = argument_find(s, dot + 1, strlen(dot + 1));
-        out->kind = DPI_FROM_NEED;
-        out->index = (uint16_t)i;
-        return i >= 0 ? 0 : fail(c, "no argument is called", dot + 1);
-    }
-    if (dot == NULL && argument_find(s, name, n) < 0 && (i = grad_find(s, name)) >= 0) {
-        out->index = (uint16_t)i;
-        out->optional = type[strlen(type) - 1] == '?';
-        out->list = s->rets[i].type->kind == DPI_TYPE_LIST;
-        return 0;
-    }
-    i = argument_find(s, name, n);
-    out->kind = dot != NULL ? DPI_FROM_ARG_FIELD : DPI_FROM_ARG;
-    if (i < 0) {
-        i = return_find(s, name, n);
-        out->kind = dot != NULL ? DPI_FROM_RET_FIELD : DPI_FROM_RET;
-    }
-    int field = dot != NULL ? dpi_field_find(dot + 1) : 0;
-    if (i < 0 || field < 0)
-        return fail(c, i < 0 ? "no argument or return is called" : "no field is called", name);
-    out->index = (uint16_t)i;
-    out->field = (uint16_t)field;
-    return 0;
-}
-
-static int fail_flag(const compiler *c, const char *what, const char *at, size_t n)
-{
-    char name[41];
-
-    snprintf(name, sizeof(name), "%.*s", (int)(n < sizeof(name) ? n : sizeof(name) - 1), at);
-    return fail(c, what, name);
-}
-
-static bool read_switch(dpi_formula *f, const char *word, size_t n)
-{
-    const struct {
-        const char *name;
-        bool *on;
-    } switches[] = {{"detaches", &f->detaches},
-                    {"once_differentiable", &f->once},
-                    {"reshapes", &f->reshapes},
-                    {"through", &f->through},
-                    {"unrecorded", &f->unrecorded}};
-
-    for (size_t i = 0; i < DPI_COUNT(switches); i++)
-        if (strlen(switches[i].name) == n && memcmp(switches[i].name, word, n) == 0)
-            return *switches[i].on = true;
-    return false;
-}
-
-/* Read the first line of a formula, such as "flags differentiable=101 clone=self", and move *text
- * behind that line. */
-static int read_flags(const compiler *c, dpi_formula *f, const char **text)
-{
-    const char *end = strchr(*text, '\n'), *at = *text + strlen("flags");
-
-    if (strncmp(*text, "flags", strlen("flags")) != 0 || end == NULL)
-        return fail(c, "its text does not begin with", "flags");
-    *text = end + 1;
-    f->differentiable = ~(uint64_t)0;
-    while (at < end) {
-        size_t n;
-        at += strspn(at, " ");
-        n = strcspn(at, " \n");
-        if (n > 15 && strncmp(at, "differentiable=", 15) == 0) {
-            f->differentiable = 0;
-            for (size_t i = 15; i < n; i++)
-                f->differentiable |= (uint64_t)(at[i] == '1') << (i - 15);
-        } else if (n > 6 && strncmp(at, "clone=", 6) == 0) {
-            int i = argument_find(c->e->schema, at + 6, n - 6);
-            if (i < 0)
-                return fail_flag(c, "it clones no argument", at + 6, n - 6);
-            f->clone |= (uint64_t)1 << i;
-        } else if (n > 0 && !read_switch(f, at, n)) {
-            return fail_flag(c, "no flag is called", at, n);
-        }
-        at += n;
-    }
-    return 0;
+    return dp_error_set(&c->ctx->error, DP_EPLUGIN, "the formula of %s (%s:%u): %s", c->at.op,
+                        c->at.file, c->at.line, why.message);
 }
 
 static bool is_of(const dpi_source *from, int whole, int field)
@@ -239,7 +122,7 @@ static int read_inputs(const compiler *c, dpi_formula *f)
     for (uint32_t i = 0; i < f->n_inputs; i++) {
         const char *name = dp_program_input_name(f->program, i);
         dpi_source *from = &f->inputs[i];
-        int rc = source_of(c, name, dp_program_input_type(f->program, i), from);
+        int rc = dpi_formula_source(&c->at, name, dp_program_input_type(f->program, i), from);
         if (rc < 0)
             return rc;
     }
@@ -248,15 +131,17 @@ static int read_inputs(const compiler *c, dpi_formula *f)
 
 static int read_outputs(const compiler *c, dpi_formula *f)
 {
+    uint64_t given = 0;
+
     f->output_args = dp_calloc(f->n_outputs + 1, sizeof(*f->output_args));
     if (f->output_args == NULL)
         return dpi_no_memory(&c->ctx->error, "a formula");
     for (uint32_t i = 0; i < f->n_outputs; i++) {
         const char *name = dp_program_output_name(f->program, i);
         const dp_value *v = dp_program_constant(f->program, dp_program_output(f->program, i));
-        int arg = argument_find(c->e->schema, name, strlen(name));
+        int arg = dpi_formula_output(&c->at, name, &given);
         if (arg < 0)
-            return fail(c, "no argument is called", name);
+            return arg;
         f->output_args[i] = (uint16_t)arg;
         if (v != NULL && v->tag == DP_TAG_STR)
             f->missing |= (uint64_t)1 << arg;
@@ -273,14 +158,16 @@ static int compile(const compiler *c, dpi_formula **out)
     if (f == NULL)
         return dpi_no_memory(&c->ctx->error, "a formula");
     atomic_init(&f->refs, 1);
-    int rc = read_flags(c, f, &text);
+    int rc = dpi_formula_check(c->at.op, c->at.schema, c->k, &c->ctx->error);
+    if (rc == 0)
+        rc = dpi_formula_flags(&c->at, f, &text);
     if (rc == 0 && (rc = dp_builder_new(c->ctx, &b)) == 0) {
         rc = dp_builder_text(b, text);
         if (rc == 0)
             rc = dp_builder_finish(b, &f->program);
         dp_builder_free(b);
         if (rc < 0 && rc != DP_ERESOURCE)
-            rc = fail(c, "its text is wrong", "");
+            rc = fail_text(c);
     }
     if (rc == 0) {
         dp_program_info info = {.size = sizeof(info)};
@@ -310,14 +197,15 @@ static void formula_end(void *compiled)
 
 __attribute__((constructor)) static void listen(void)
 {
-    dpi_on_formula_end(formula_end);
+    dpi_on_formula(dpi_formula_check, formula_end);
 }
 
 int dpi_formula_compile(dp_ctx *ctx, const dpi_entry *e, dpi_formula **out)
 {
     dpi_kernel *k = e->formula;
     void *none = NULL;
-    int rc = compile(&(compiler){ctx, e, k}, out);
+    const dpi_formula_site at = {&ctx->error, e->op->name, e->schema, k->file, k->line};
+    int rc = compile(&(compiler){ctx, k, at}, out);
 
     if (rc == 0 && !atomic_compare_exchange_strong(&k->compiled, &none, *out)) {
         dpi_formula_unref(*out); /* another thread was faster */

@@ -84,11 +84,41 @@ static inline dpi_formula *dpi_formula_ref(dpi_formula *f)
 }
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 
+/* -- formula_text.c: each function that fails sets the error of the formula, DP_EPLUGIN -- */
+
+/* A formula that is read. */
+typedef struct dpi_formula_site {
+    dp_error *err;
+    const char *op; /* the operator's name, in errors */
+    const dp_schema *schema;
+    const char *file; /* where the plugin's source has the formula */
+    uint32_t line;
+} dpi_formula_site;
+
+/* Check the text of the formula that is registered as `k`, all but its steps, against the schema of
+ * its operator `op`. */
+int dpi_formula_check(const char *op, const dp_schema *schema, const dpi_kernel *k, dp_error *err);
+/* Read the first line of a formula, such as "flags differentiable=101 clone=self", into `f`, and
+ * move *text behind that line. */
+int dpi_formula_flags(const dpi_formula_site *at, dpi_formula *f, const char **text);
+/* Find the source of input `name` of type `type`: *out. */
+int dpi_formula_source(const dpi_formula_site *at, const char *name, const char *type,
+                       dpi_source *out);
+/* Return the number of the argument whose gradient output `name` is.  Bit i of *given, which is set
+ * here: an output for argument i was there before. */
+int dpi_formula_output(const dpi_formula_site *at, const char *name, uint64_t *given);
+
+/* -- formula.c -- */
+
 /* Return the number of the property called `name` (dpi_source.field); -1: there is none.
  * Properties are those that a program's GET step reads without further arguments, such as "sizes";
  * "dtypes", another name of "dtype"; "defined" (the value is a tensor, not None) and "len" (of a
  * list of tensors, else 0). */
 int dpi_field_find(const char *name);
+/* Return the type of property `field` of a tensor, as text. */
+const char *dpi_field_type(uint16_t field);
+/* Has a list of tensors a list as its property `field`, with an item for each tensor? */
+bool dpi_field_of_each(uint16_t field);
 /* Read property `field` of `*v`, a tensor or a list of tensors: *out, which the caller frees with
  * dp_value_free().  For a list, the result is the list of the items' properties.  DP_ERESOURCE: no
  * memory. */

@@ -296,7 +296,8 @@ static int add_unit(dpi_change *c, const dp_unit *u, const dp_unit *removed, boo
             rc = add_library(c, r, removed, err);
     }
     for (uint32_t i = 0; i < c->n_shadows && rc == 0; i++)
-        rc = check_codes(&c->shadows[i].truth, err);
+        if ((rc = check_codes(&c->shadows[i].truth, err)) == 0)
+            rc = dpi_truth_check_formula(&c->shadows[i].truth, u->gen, err);
     return rc;
 }
 

@@ -14,11 +14,13 @@ dpi_generation *dpi_generation_unref(dpi_generation *g)
     return NULL;
 }
 
-static _Atomic(void (*)(void *)) formula_end;
+static _Atomic(dpi_formula_check_fn) formula_check;
+static _Atomic(dpi_formula_end_fn) formula_end;
 
-void dpi_on_formula_end(void (*fn)(void *compiled))
+void dpi_on_formula(dpi_formula_check_fn check, dpi_formula_end_fn end)
 {
-    atomic_store(&formula_end, fn);
+    atomic_store(&formula_check, check);
+    atomic_store(&formula_end, end);
 }
 
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k)
@@ -59,6 +61,17 @@ dpi_stack *dpi_truth_stack(const dpi_truth *t, dp_key key)
         if (t->stacks[i].key == key)
             return &t->stacks[i];
     return NULL;
+}
+
+int dpi_truth_check_formula(const dpi_truth *t, const dpi_generation *gen, dp_error *err)
+{
+    const dpi_stack *s = dpi_truth_stack(t, DP_KEY(DP_ALIAS_AutogradFormula));
+    const dpi_formula_check_fn check = atomic_load(&formula_check);
+
+    for (uint32_t i = 0; s != NULL && t->schema != NULL && check != NULL && i < s->n; i++)
+        if (s->kernels[i]->gen == gen)
+            return check(t->name, t->schema, s->kernels[i], err);
+    return 0;
 }
 
 static dpi_stack *stack_add(dpi_truth *t, dp_key key)

@@ -55,9 +55,12 @@ typedef struct dpi_kernel {
     _Atomic(void *) compiled;     /* a formula's compiled form, made by autograd; NULL: none yet */
     const struct dp_op *observes; /* for an observer of one operator: that operator; else NULL */
 } dpi_kernel;
-/* Set the function that releases the memory of dpi_kernel.compiled.  The folder autograd calls this
- * once, before it compiles a formula. */
-void dpi_on_formula_end(void (*fn)(void *compiled));
+typedef int (*dpi_formula_check_fn)(const char *op, const dp_schema *schema, const dpi_kernel *k,
+                                    dp_error *err);
+typedef void (*dpi_formula_end_fn)(void *compiled);
+/* Set the functions that check the text of a formula, and release the memory of
+ * dpi_kernel.compiled.  The folder autograd calls this once, when the process starts. */
+void dpi_on_formula(dpi_formula_check_fn check, dpi_formula_end_fn end);
 dpi_kernel *dpi_kernel_ref(dpi_kernel *k);
 dpi_kernel *dpi_kernel_unref(dpi_kernel *k);
 
@@ -142,6 +145,9 @@ int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err);
 void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k);
 /* Set the definition to `def`, whose file and tags are borrowed; NULL: remove the definition. */
 void dpi_truth_define(dpi_truth *t, const dpi_reg *def);
+/* Check the text of the formula, if any, that generation `gen` has registered, against the operator's
+ * schema.  Returns 0 also if there is no schema: then the formula is checked at its first use. */
+int dpi_truth_check_formula(const dpi_truth *t, const dpi_generation *gen, dp_error *err);
 /* Make `to` a copy of `from` with references of its own.  The strings of `to` are borrowed.
  * DP_ERESOURCE: no memory; `to` holds nothing. */
 int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err);
