@@ -12,12 +12,13 @@
 
 enum { ORIGINS_NAMED = 6, ORIGIN_DIGITS = 10 };
 
-/* Write a text such as "steps 3, 4 and 7: " to `out`, with at most ORIGINS_NAMED numbers and then
+/* Write a text such as "steps 3, 4 and 7: " to `out`, "step" being the `word`, with at most ORIGINS_NAMED numbers and then
  * the count of the others.  Returns the number of bytes. */
-static size_t print_origins(char *out, size_t bytes, const uint32_t *origins, size_t n)
+static size_t print_origins(char *out, size_t bytes, const char *word, const uint32_t *origins,
+                            size_t n)
 {
     size_t shown = n < ORIGINS_NAMED ? n : ORIGINS_NAMED;
-    size_t at = (size_t)snprintf(out, bytes, "step%s %u", n > 1 ? "s" : "", origins[0]);
+    size_t at = (size_t)snprintf(out, bytes, "%s%s %u", word, n > 1 ? "s" : "", origins[0]);
 
     for (size_t i = 1; i < shown; i++)
         at +=
@@ -27,11 +28,12 @@ static size_t print_origins(char *out, size_t bytes, const uint32_t *origins, si
     return at + (size_t)snprintf(out + at, bytes - at, ": ");
 }
 
-int dpi_step_fail(dp_ctx *ctx, const uint32_t *origins, size_t n_origins)
+int dpi_step_fail(dp_ctx *ctx, const dp_program *p, const uint32_t *origins, size_t n_origins)
 {
     dp_error *err = &ctx->error;
     char prefix[40 + ORIGINS_NAMED * (ORIGIN_DIGITS + 5)];
-    size_t n = print_origins(prefix, sizeof(prefix), origins, n_origins);
+    size_t n =
+        print_origins(prefix, sizeof(prefix), p->of_lines ? "line" : "step", origins, n_origins);
     size_t len = strnlen(err->message, sizeof(err->message) - 1);
 
     if (len > sizeof(err->message) - 1 - n)
@@ -64,8 +66,8 @@ int dp_builder_add(dp_builder *b, const dp_step *step, dp_ref *first, uint32_t *
     if (rc == 0)
         rc = dpi_check_step(b, s);
     if (rc < 0)
-        return s->n_origins > 0 ? dpi_step_fail(b->ctx, s->origins, s->n_origins)
-                                : dpi_step_fail(b->ctx, &s->origin, 1);
+        return s->n_origins > 0 ? dpi_step_fail(b->ctx, &b->p, s->origins, s->n_origins)
+                                : dpi_step_fail(b->ctx, &b->p, &s->origin, 1);
     b->p.steps[b->p.n_steps - 1].mode = (uint8_t)mode;
     if (first != NULL)
         *first = DPI_REF(DPI_REF_VALUE, first_ret);

@@ -112,8 +112,8 @@ static int fail_name_used(dp_builder *b, const dpi_name *used)
         return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is an input already", used->name);
     if (used->origin == DPI_ORIGIN_CONSTANT)
         return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is a constant already", used->name);
-    return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is made by step %u already", used->name,
-                            used->origin);
+    return dpi_builder_fail(b, DP_EEXISTS, "name '%.64s' is made by %s %u already", used->name,
+                            b->p.of_lines ? "line" : "step", used->origin);
 }
 
 /* Check that `name` is unused, reserve a slot for it, and copy it into the arena as `*copy`. */

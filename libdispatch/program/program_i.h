@@ -116,6 +116,7 @@ struct dp_program {
     uint32_t n_inputs, n_values, n_constants, n_steps, n_links, n_types, n_ops, n_binds, n_subs,
         n_outputs, n_origins, n_modes;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
+    bool of_lines;         /* the origins of steps are lines of a text (read.c) */
     bool is_plain;         /* no step binds late, runs a program or has a mode */
     uint32_t frame;        /* values that a run needs: n_values + the largest frame of subs */
     uint32_t flags;        /* DP_STEP_FLAG_* that some step has */
@@ -301,8 +302,8 @@ void dpi_program_drop(dp_program *p);
 /* Return the origins of a step: an array of *n numbers. */
 const uint32_t *dpi_step_origins(const dp_program *p, const dpi_step *s, uint32_t *n);
 /* Put "step 3: " or "steps 3, 4 and 7: " before the message of the context's error, from the
- * `origins` [n]; returns the error's code. */
-int dpi_step_fail(dp_ctx *ctx, const uint32_t *origins, size_t n);
+ * `origins` [n] of a step of `p`; "line" if they are lines.  Returns the error's code. */
+int dpi_step_fail(dp_ctx *ctx, const dp_program *p, const uint32_t *origins, size_t n);
 
 #pragma GCC visibility pop
 

@@ -338,6 +338,7 @@ int dp_builder_text(dp_builder *b, const char *text)
     if (!DPI_GIVEN(&b->ctx->error, DP_EVALUE, text))
         return DP_EVALUE;
     reader r = {b, text, 1};
+    b->p.of_lines = true;
 
     for (;;) {
         skip_blanks(&r);

@@ -50,7 +50,7 @@ int dpi_fail_at(dp_ctx *ctx, const dp_program *p, const dpi_step *s)
     uint32_t n;
     const uint32_t *origins = dpi_step_origins(p, s, &n);
 
-    return dpi_step_fail(ctx, origins, n);
+    return dpi_step_fail(ctx, p, origins, n);
 }
 
 /* Call dpi_fail_at() for p's first step with this kind and operand. */

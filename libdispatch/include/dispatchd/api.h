@@ -780,7 +780,8 @@ DP_FN_ABOVE(int, dp_builder_output, (dp_builder * b, const char *name, dp_ref va
 /* Add inputs, steps and outputs that are written as text: "in x Tensor; y = aten::relu(x); out y
  * y".  libdispatch/program/read.c describes all statements.  Fails as the functions above do, and
  * with DP_EVALUE for text that is no statement; the message gives the number of its line.  After a
- * failure, the statements before the wrong one have been added. */
+ * failure, the statements before the wrong one have been added.  The errors of steps that come from
+ * text name lines instead of steps, also when the program runs. */
 DP_FN_ABOVE(int, dp_builder_text, (dp_builder * b, const char *text), (b, text))
 /* Make the program from everything that was added: *out, owned.  After a success, no function but
  * dp_builder_free() may be called for `b`. */

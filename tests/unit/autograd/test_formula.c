@@ -22,8 +22,10 @@ static void wrong(const char *text, const char *part)
 
 START_TEST(wrong_text_is_named_by_file_and_line)
 {
-    wrong("flags \nin grad Tensor\na = t::nothing(grad)\nout self a\n", "no operator 't::nothing'");
-    wrong("flags \nin grad Tensor\na = t::nothing(grad)\nout self a\n", "t::nothing");
+    wrong("flags \nin grad Tensor\na = t::nothing(grad)\nout self a\n",
+          "line 2: no operator 't::nothing'");
+    wrong("flags \nin grad Tensor\n\na = aten::real(grad)\na = aten::real(grad)\nout self a\n",
+          "'a' is made by line 3 already");
 }
 END_TEST
 

@@ -90,9 +90,25 @@ START_TEST(wrong_text_is_named_by_its_line)
 }
 END_TEST
 
+START_TEST(a_step_that_fails_is_named_by_its_line)
+{
+    dp_program *p = read_text("in x Tensor\n\ny = t::fails(x)\nout y y");
+    dp_value in[1] = {dp_tensor_value(x)}, out[1];
+    dp_run r = {.size = sizeof(r), .inputs = in, .outputs = out};
+
+    ck_assert_msg(p != NULL, "%s", dp_ctx_error(ctx)->message);
+    expect(dp_program_run(ctx, p, &r), DP_ERUNTIME, "line 3: it fails");
+    ck_assert_int_eq(r.step, 3);
+    dp_program_unref(p);
+    ck_assert_ptr_null(read_text("in x Tensor\ny = t::fresh(x)\ny = t::fresh(x)\nout y y"));
+    expect(DP_EEXISTS, DP_EEXISTS, "name 'y' is made by line 2 already");
+}
+END_TEST
+
 UNIT_SUITE(read)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, text_with_every_statement);
     tcase_add_test(tc, wrong_text_is_named_by_its_line);
+    tcase_add_test(tc, a_step_that_fails_is_named_by_its_line);
 }
