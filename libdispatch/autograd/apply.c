@@ -211,19 +211,15 @@ static int fail_released(dp_ctx *ctx, const dpi_node *n)
 
 static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_saved *s)
 {
-    char sizes[200];
-    size_t at = 0;
+    char sizes[DP_SHAPE_TEXT];
 
-    for (int d = 0; d < s->geometry->ndim && at < sizeof(sizes) - 24; d++)
-        at += (size_t)snprintf(sizes + at, sizeof(sizes) - at, "%s%lld", d ? ", " : "",
-                               (long long)s->geometry->sizes[d]);
-    sizes[at] = '\0';
     return dp_error_set(&ctx->error, DP_ERUNTIME,
                         "one of the variables needed for gradient computation has been modified by "
-                        "an inplace operation: [%s [%s]], which %s saved as '%s', is at version "
+                        "an inplace operation: [%s %s], which %s saved as '%s', is at version "
                         "%llu; expected version %llu instead",
-                        dp_dtype_name(s->dtype), sizes, n->op->name,
-                        dp_program_input_name(n->formula->program, input),
+                        dp_dtype_name(s->dtype),
+                        dp_shape_text(sizes, s->geometry->sizes, (size_t)s->geometry->ndim),
+                        n->op->name, dp_program_input_name(n->formula->program, input),
                         (unsigned long long)atomic_load(&s->version->value),
                         (unsigned long long)s->expected);
 }

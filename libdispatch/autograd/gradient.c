@@ -61,6 +61,7 @@ int dpi_gradient_of_root(dp_ctx *ctx, const dp_backward_options *o, size_t i, dp
     const dp_tensor *t = o->tensors[i];
     const dpi_geometry *to = dpi_geometry_of(t);
     dp_tensor *given = o->gradients != NULL ? o->gradients[i] : NULL;
+    char got[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT];
 
     if (given == NULL) {
         const dp_value one = dp_int(1);
@@ -78,13 +79,13 @@ int dpi_gradient_of_root(dp_ctx *ctx, const dp_backward_options *o, size_t i, dp
                                 dp_dtype_name(t->dtype));
         return dpi_call_one(ctx, "aten::full", args, 6, out);
     }
-    if (!dpi_same_sizes(dpi_geometry_of(given), to))
+    const dpi_geometry *from = dpi_geometry_of(given);
+    if (!dpi_same_sizes(from, to))
         return dp_error_set(&ctx->error, DP_ERUNTIME,
-                            "Mismatch in shape: gradient %zu has %d dimensions and %lld elements, "
-                            "its tensor %d and %lld",
-                            i, dpi_geometry_of(given)->ndim,
-                            (long long)dpi_geometry_of(given)->numel, to->ndim,
-                            (long long)to->numel);
+                            "Mismatch in shape: gradient %zu has shape %s and tensor %zu has shape "
+                            "%s",
+                            i, dp_shape_text(got, from->sizes, (size_t)from->ndim), i,
+                            dp_shape_text(want, to->sizes, (size_t)to->ndim));
     if (dp_dtype_is_complex(given->dtype) != dp_dtype_is_complex(t->dtype))
         return dp_error_set(
             &ctx->error, DP_ERUNTIME,

@@ -258,11 +258,16 @@ int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad)
     if (grad->dtype == t->dtype && dpi_storage_of(grad)->device == dpi_storage_of(t)->device &&
         dpi_same_sizes(dpi_geometry_of(grad), dpi_geometry_of(t)))
         return 0;
-    return dp_error_set(&ctx->error, DP_ERUNTIME,
-                        "assigned grad has another shape, dtype or device than its tensor: %s of "
-                        "%d dimensions for %s of %d",
-                        dp_dtype_name(grad->dtype), dpi_geometry_of(grad)->ndim,
-                        dp_dtype_name(t->dtype), dpi_geometry_of(t)->ndim);
+    const dpi_geometry *has = dpi_geometry_of(grad), *of = dpi_geometry_of(t);
+    char shape[DP_SHAPE_TEXT], want[DP_SHAPE_TEXT], device[DP_KEY_NAME_MAX], on[DP_KEY_NAME_MAX];
+
+    return dp_error_set(
+        &ctx->error, DP_ERUNTIME,
+        "assigned grad has another shape, dtype or device than its tensor: %s %s "
+        "on %s for %s %s on %s",
+        dp_dtype_name(grad->dtype), dp_shape_text(shape, has->sizes, (size_t)has->ndim),
+        dp_device_name(has->storage->device, device), dp_dtype_name(t->dtype),
+        dp_shape_text(want, of->sizes, (size_t)of->ndim), dp_device_name(of->storage->device, on));
 }
 
 void dpi_grad_put(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad)

@@ -93,10 +93,13 @@ def test_tensors_that_require_gradients_keep_their_sizes(f):
 def test_gradients_of_other_shapes_and_dtypes(f):
     x = f.leaf([1, 2, 3])
     y = f.op("mul.Tensor", x, x)
-    for grad, part in (({"data": [1]}, "Mismatch in shape"), ({"data": [[1, 1, 1]]}, "Mismatch in shape"),
+    for grad, part in (({"data": [1]}, "gradient 0 has shape [1] and tensor 0 has shape [3]"),
+                       ({"data": [[1, 1, 1]]}, "gradient 0 has shape [1, 3] and tensor 0 has shape [3]"),
                        ({"data": [[1, 0]] * 3, "dtype": "complex64"}, "complex64")):
         raises(lambda: f.backward(y, gradients=[grad]), "RuntimeError", part)
         raises(lambda: f.d.call("grad.set", tensor=x, grad=grad), "RuntimeError", "assigned grad has another shape")
+    raises(lambda: f.d.call("grad.set", tensor=x, grad={"data": [[1, 1, 1]]}), "RuntimeError",
+           "float32 [1, 3] on cpu for float32 [3] on cpu")
     equal(f.grad(x), None)
     f.backward(y, gradients=[{"data": [1, 2, 3], "dtype": "float64"}])  # cast, as in PyTorch
     equal(f.grad(x), [2, 8, 18])
