@@ -225,7 +225,7 @@ static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_
 }
 
 /* Make the tensor that was saved as `s`: *out, which the caller owns; NULL: no tensor was saved.
- * If `create`, the tensor also gets the history that it had when it was saved, to which `edge`
+ * A leaf that was given other elements (set_data) is read as it is now.  If `create`, the tensor also gets the history that it had when it was saved, to which `edge`
  * leads; NULL: it had none. */
 static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
                   const dpi_edge *edge, bool create, dp_tensor **out)
@@ -241,7 +241,10 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
         *out = dp_tensor_ref(edge->to);
         return 0;
     }
-    int rc = dpi_saved_tensor(s, out, &ctx->error);
+    dpi_saved now = *s;
+    if (edge != NULL && edge->leaf && !cloned)
+        now.geometry = (dpi_geometry *)(uintptr_t)dpi_geometry_of(edge->to);
+    int rc = dpi_saved_tensor(&now, out, &ctx->error);
     if (rc < 0 || !create || !dpi_differentiable(s->dtype))
         return rc;
     if (edge != NULL && edge->to != NULL && !edge->leaf)

@@ -113,7 +113,7 @@ def test_set_data(f):
     storage = f.d.call("tensor.describe", tensor=new)["storage"]
     equal((f.data(x), about["version"], about["requires_grad"], about["storage"], f.grad(x)),
           ([6, 7, 8], 0, True, storage, [1, 1]))
-    # history stays, and a node keeps what it saved
+    # history stays; what was saved of a leaf is its new elements, of a result the old ones
     y = f.leaf([1, 2])
     squares, exps = f.op("sum", f.op("mul.Tensor", y, y)), f.op("exp", y)
     value(f, "set_data", y, f.d.call("tensor.create", data=[9, 9])["tensor"])
@@ -121,7 +121,7 @@ def test_set_data(f):
     equal(f.d.call("tensor.describe", tensor=exps)["requires_grad"], True)
     f.backward(squares)
     f.backward(f.op("sum", exps))
-    equal((f.data(exps), [round(g, 3) for g in f.grad(y)]), ([9, 9], [4.718, 11.389]))
+    equal((f.data(exps), [round(g, 3) for g in f.grad(y)]), ([9, 9], [20.718, 25.389]))
 
 
 def test_what_set_data_refuses(f):
