@@ -60,6 +60,9 @@ int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *e
     dp_backward_options o = {.size = sizeof(o)};
     dp_tensor **tensors, **gradients = NULL, **inputs = NULL;
     size_t n = 0;
+
+    if (p->inputs != NULL && cJSON_GetArraySize(p->inputs) == 0)
+        return dp_error_set(err, DP_ERUNTIME, "'inputs' argument to backward() cannot be empty.");
     int rc = read_tensors(rq, p->tensors, "tensors", false, &tensors, &o.n, err);
 
     if (rc == 0 && p->gradients != NULL)

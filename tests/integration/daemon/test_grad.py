@@ -42,6 +42,7 @@ def test_what_backward_refuses(f):
     raises(lambda: f.backward(plain), "RuntimeError", "does not require grad")
     raises(lambda: f.backward(y, gradients=[{"data": [1, 2, 3]}]), "RuntimeError", "shape")
     raises(lambda: f.backward(y, gradients=[]), "InvalidParams", "1 tensors and 0 gradients")
+    raises(lambda: f.backward(y, inputs=[]), "RuntimeError", "'inputs' argument to backward() cannot be empty.")
     raises(lambda: f.d.call("grad.set", tensor=x, grad={"tensor": x}), "RuntimeError", "as its own grad")
     raises(lambda: f.op("add_.Tensor", x, x), "RuntimeError", "leaf Variable that requires grad")
     f.op("mul_.Tensor", y, y)
