@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Add member "tensors", the words as handles: as numbers, or as values {"tensor": N}.  false: a
- * word is no handle, and a usage message was printed. */
-static bool params_handles(cli *c, cJSON *params, bool values)
+/* Add member "tensors", the words as handles.  false: a word is no handle, and a usage message was
+ * printed. */
+static bool params_handles(cli *c, cJSON *params)
 {
     cJSON *list = need(cJSON_AddArrayToObject(params, "tensors"));
 
@@ -16,10 +16,7 @@ static bool params_handles(cli *c, cJSON *params, bool values)
             usage(c, "'%s' is not a handle", c->words[i]);
             return false;
         }
-        cJSON *item = need(values ? cJSON_CreateObject() : cJSON_CreateNumber(handle));
-        if (values)
-            need(cJSON_AddNumberToObject(item, "tensor", handle));
-        cJSON_AddItemToArray(list, item);
+        cJSON_AddItemToArray(list, need(cJSON_CreateNumber(handle)));
     }
     return true;
 }
@@ -29,7 +26,7 @@ static int backward(cli *c)
     cJSON *params = params_new();
 
     params_bool(params, "retain_graph", take_flag(c, "--retain-graph"));
-    if (words_fit(c, 1, -1) && params_handles(c, params, true))
+    if (words_fit(c, 1, -1) && params_handles(c, params))
         return ask(c, "grad.backward", params, print_members);
     cJSON_Delete(params);
     return CLI_USAGE;
@@ -58,7 +55,7 @@ static int graph(cli *c)
     bool dot = take_flag(c, "--dot");
 
     params_text(params, "format", dot ? "dot" : NULL);
-    if (words_fit(c, 1, -1) && params_handles(c, params, false))
+    if (words_fit(c, 1, -1) && params_handles(c, params))
         return ask(c, "grad.graph", params, dot ? show_text : show_graph);
     cJSON_Delete(params);
     return CLI_USAGE;

@@ -3,8 +3,50 @@
 #include "methods.h"
 #include <dispatchd/grad.h>
 
-/* Read a JSON array of tensors: *out [*n], valid until the method ends.  `gaps`: items may be
- * null. */
+/* Return the handle that `j` of type tensor_handle is: a number, or an object with a number. */
+static uint64_t handle_of(const cJSON *j)
+{
+    return (uint64_t)(json_type(j) == cJSON_Object ? param(j, "tensor") : j)->valuedouble;
+}
+
+/* Pin the tensors in a JSON array of the type tensor_handle: `out` [n]. */
+static int pin_tensors(request *rq, const cJSON *list, dp_tensor **out, dp_error *err)
+{
+    json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        int rc = run_pin(rq, handle_of(item), &inside, &out[inside.index], err);
+        if (rc < 0)
+            return rc;
+        inside.index++;
+    }
+    return 0;
+}
+
+/* Read a tensor that is `j`, a value or, if `numbers`, a handle: *out, valid until the method ends,
+ * or NULL for null. */
+static int read_tensor(request *rq, const cJSON *j, bool numbers, const json_path *at,
+                       dp_tensor **out, dp_error *err)
+{
+    dp_value v = {0};
+
+    *out = NULL;
+    if (numbers && json_is_int(j) && j->valuedouble >= 1)
+        return run_pin(rq, handle_of(j), at, out, err);
+    int rc = value_from_json(rq, j, at, &v, err);
+    if (rc < 0)
+        return rc;
+    if (v.tag != DP_TAG_TENSOR && v.tag != DP_TAG_NONE)
+        return json_path_fail(err, DP_EPARAMS, at, "expected a tensor%s but got %s",
+                              numbers ? "" : ", or null,", json_kind(j));
+    *out = v.tag == DP_TAG_TENSOR ? v.u.t : NULL;
+    return 0;
+}
+
+/* Read a JSON array of tensors: *out [*n], valid until the method ends.  Either its items may be
+ * null (`gaps`), or handles as numbers. */
 static int read_tensors(request *rq, const cJSON *list, const char *name, bool gaps,
                         dp_tensor ***out, size_t *n, dp_error *err)
 {
@@ -17,14 +59,12 @@ static int read_tensors(request *rq, const cJSON *list, const char *name, bool g
         return err->code;
     cJSON_ArrayForEach(item, list)
     {
-        dp_value v = {0};
-        int rc = value_from_json(rq, item, &inside, &v, err);
+        int rc = read_tensor(rq, item, !gaps, &inside, &(*out)[inside.index], err);
+        if (rc == 0 && (*out)[inside.index] == NULL && !gaps)
+            rc = json_path_fail(err, DP_EPARAMS, &inside, "expected a tensor but got null");
         if (rc < 0)
             return rc;
-        if (v.tag != DP_TAG_TENSOR && (v.tag != DP_TAG_NONE || !gaps))
-            return json_path_fail(err, DP_EPARAMS, &inside, "expected a tensor%s",
-                                  gaps ? ", or null" : "");
-        (*out)[inside.index++] = v.tag == DP_TAG_TENSOR ? v.u.t : NULL;
+        inside.index++;
     }
     return 0;
 }
@@ -97,7 +137,7 @@ int grad_get(request *rq, const grad_get_params *p, jw *w, dp_error *err)
 {
     dp_tensor *t, *grad;
     uint64_t handle;
-    int rc = run_pin(rq, (uint64_t)p->tensor, &(json_path){NULL, "tensor", 0}, &t, err);
+    int rc = run_pin(rq, handle_of(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
 
     if (rc < 0)
         return rc;
@@ -121,16 +161,12 @@ int grad_get(request *rq, const grad_get_params *p, jw *w, dp_error *err)
 int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
 {
     json_path at = {NULL, "grad", 0};
-    dp_value v = {0};
-    dp_tensor *t;
-    int rc = run_pin(rq, (uint64_t)p->tensor, &(json_path){NULL, "tensor", 0}, &t, err);
+    dp_tensor *t, *grad = NULL;
+    int rc = run_pin(rq, handle_of(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
 
     if (rc == 0 && p->grad != NULL)
-        rc = value_from_json(rq, p->grad, &at, &v, err);
-    if (rc == 0 && v.tag != DP_TAG_TENSOR && v.tag != DP_TAG_NONE)
-        rc = json_path_fail(err, DP_EPARAMS, &at, "expected a tensor or null but got %s",
-                            json_kind(p->grad));
-    if (rc == 0 && dp_tensor_set_grad(rq->ctx, t, v.tag == DP_TAG_TENSOR ? v.u.t : NULL) < 0)
+        rc = read_tensor(rq, p->grad, false, &at, &grad, err);
+    if (rc == 0 && dp_tensor_set_grad(rq->ctx, t, grad) < 0)
         rc = run_ctx_error(rq, err);
     if (rc < 0)
         return rc;
@@ -141,26 +177,17 @@ int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
 
 int grad_zero(request *rq, const grad_zero_params *p, jw *w, dp_error *err)
 {
-    json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
-    const cJSON *item;
+    size_t n = (size_t)cJSON_GetArraySize(p->tensors);
+    dp_tensor **tensors = run_alloc(rq, dp_size_times(n + 1, sizeof(dp_tensor *)), err);
     int64_t zeroed = 0;
-    dp_tensor *t;
 
-    cJSON_ArrayForEach(item, p->tensors)
-    {
-        int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err);
-        if (rc < 0)
-            return rc;
-        inside.index++;
-    }
-    cJSON_ArrayForEach(item, p->tensors)
-    {
-        if (run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err) < 0)
-            return err->code;
-        dp_tensor *grad = dp_tensor_grad(t);
+    if (tensors == NULL || pin_tensors(rq, p->tensors, tensors, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        dp_tensor *grad = dp_tensor_grad(tensors[i]);
         zeroed += grad != NULL;
         dp_tensor_unref(grad);
-        if (grad != NULL && dp_tensor_set_grad(rq->ctx, t, NULL) < 0)
+        if (grad != NULL && dp_tensor_set_grad(rq->ctx, tensors[i], NULL) < 0)
             return run_ctx_error(rq, err);
     }
     jw_object(w);
@@ -208,7 +235,7 @@ static void graph_to_json(jw *w, const cJSON *tensors, const dp_grad_graph *g,
     cJSON_ArrayForEach(item, tensors)
     {
         jw_object(w);
-        member_int(w, "tensor", (uint64_t)item->valuedouble);
+        member_int(w, "tensor", handle_of(item));
         member_int(w, "node", g->roots[root].to);
         member_int(w, "nr", g->roots[root++].nr);
         jw_object_end(w);
@@ -257,21 +284,12 @@ static int write_graph(request *rq, const grad_graph_params *p, const dp_grad_gr
 
 int grad_graph(request *rq, const grad_graph_params *p, jw *w, dp_error *err)
 {
-    json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
     size_t n = (size_t)cJSON_GetArraySize(p->tensors);
     dp_tensor **tensors = run_alloc(rq, dp_size_times(n + 1, sizeof(dp_tensor *)), err);
     dp_grad_graph *g;
-    const cJSON *item;
 
-    if (tensors == NULL)
+    if (tensors == NULL || pin_tensors(rq, p->tensors, tensors, err) < 0)
         return err->code;
-    cJSON_ArrayForEach(item, p->tensors)
-    {
-        int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &tensors[inside.index], err);
-        if (rc < 0)
-            return rc;
-        inside.index++;
-    }
     if (dp_grad_graph_new(rq->ctx, tensors, n, LIMIT_GRAPH_NODES, &g) < 0)
         return run_ctx_error(rq, err);
     int rc = write_graph(rq, p, g, w, err);

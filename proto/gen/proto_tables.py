@@ -49,6 +49,8 @@ class Tables:
                 objects.append(self.refer(s))
             elif plain.get("type") == "array":
                 fields["items"] = self.refer(plain["items"])
+            elif "minimum" in plain:
+                fields.update(bounded="true", minimum=plain["minimum"])
         name = self.name("choices")
         self.lines.append(
             f"static const struct proto_type *const {name}[] = {{{', '.join(objects)}}};")

@@ -28,6 +28,29 @@ def test_gradients_of_inputs_are_answered(f):
     equal(f.data(second[0]["tensor"]), [10, 14])
 
 
+def test_tensors_are_handles_or_objects(f):
+    x = f.leaf([1, 2])
+    for form in (lambda t: t), (lambda t: {"tensor": t}):
+        y = f.op("sum", f.op("mul.Tensor", x, x))
+        graph = f.d.call("grad.graph", tensors=[form(y)])
+        equal((graph["roots"], len(graph["nodes"])), ([{"tensor": y, "node": 0, "nr": 0}], 3))
+        f.d.call("grad.backward", tensors=[form(y)], retain_graph=True)
+        grads = f.d.call("grad.backward", tensors=[form(y)], inputs=[form(x)])["grads"]
+        equal([f.data(g["tensor"]) for g in grads], [[2, 4]])
+        equal(f.data(f.d.call("grad.get", tensor=form(x))["grad"]["tensor"]), [2, 4])
+        f.d.call("grad.set", tensor=form(x), grad={"data": [5, 6]})
+        equal(f.grad(x), [5, 6])
+        equal(f.d.call("grad.zero", tensors=[form(x), form(y)]), {"zeroed": 1})
+    for method, params in (("get", {"tensor": 0}), ("get", {"tensor": {"tensor": -1}}), ("get", {"tensor": {}}),
+                           ("get", {"tensor": {"tensor": 1, "more": 1}}), ("zero", {"tensors": [0]}),
+                           ("graph", {"tensors": ["1"]}), ("set", {"tensor": [1]}), ("backward", {"tensors": [0]}),
+                           ("backward", {"tensors": [None]}), ("backward", {"tensors": [1.5]}),
+                           ("backward", {"tensors": [x], "gradients": [x]}), ("set", {"tensor": x, "grad": x})):
+        raises(lambda: f.d.call("grad." + method, **params), "InvalidParams")
+    for method, params in (("get", {"tensor": {"tensor": 99999}}), ("backward", {"tensors": [99999]})):
+        raises(lambda: f.d.call("grad." + method, **params), "NotFound", "no tensor 99999 in this session")
+
+
 def test_requires_grad_is_shown(f):
     x = f.leaf([1.5])
     y = f.d.call("tensor.describe", tensor=f.op("exp", x))
