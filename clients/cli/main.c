@@ -40,21 +40,44 @@ static int print_help(void)
     return CLI_OK;
 }
 
+static bool begins_with(const verb *v, const char *word)
+{
+    size_t bytes = strlen(word);
+
+    return strncmp(v->name, word, bytes) == 0 && (v->name[bytes] == ' ' || v->name[bytes] == '\0');
+}
+
 /* Print every verb whose first word is `word`, for "dispatchctl plugin --help".  Returns their
  * number. */
 static int print_group(const char *word)
 {
-    size_t bytes = strlen(word);
     int n = 0;
 
     for (size_t g = 0; g < N_GROUPS; g++)
         for (const verb *v = groups[g]; v->name; v++)
-            if (strncmp(v->name, word, bytes) == 0 &&
-                (v->name[bytes] == ' ' || v->name[bytes] == '\0')) {
+            if (begins_with(v, word)) {
                 print_verb(v);
                 n++;
             }
     return n;
+}
+
+/* Print that the words name no verb, and those that begin with the first word. */
+static int no_verb(cli *c)
+{
+    const char *first = c->words[0], *second = c->n_words > 1 ? c->words[1] : "";
+    char list[300] = "";
+    size_t at = 0;
+
+    for (size_t g = 0; g < N_GROUPS; g++)
+        for (const verb *v = groups[g]; v->name && at < sizeof(list); v++)
+            if (begins_with(v, first))
+                at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", at > 0 ? ", " : "",
+                                       v->name);
+    if (at == 0)
+        return usage(c, "no verb '%s'", first);
+    return usage(c, "no verb '%s%s%s'; verbs that begin with '%s': %s", first, *second ? " " : "",
+                 second, first, list);
 }
 
 /* Return how many of the words are the name of verb `v`; 0: they name another verb. */
@@ -91,7 +114,7 @@ static int find_verb(cli *c)
             remove_words(c, 0, n);
             return CLI_OK;
         }
-    return usage(c, c->n_words ? "no verb '%s'" : "which verb?", c->n_words ? c->words[0] : "");
+    return c->n_words > 0 ? no_verb(c) : usage(c, "which verb?");
 }
 
 int main(int argc, char **argv)

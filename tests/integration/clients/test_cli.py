@@ -29,6 +29,13 @@ class Fixture(TestDaemon):
         return json.loads(self.ctl(*words, "--json", **kw)[0])
 
 
+def test_words_that_name_no_verb(f):
+    for words, text in ((("grad",), "no verb 'grad'; verbs that begin with 'grad': grad backward, grad graph\n"),
+                        (("grad", "of", "1"), "no verb 'grad of'; verbs that begin with 'grad': grad backward, grad graph\n"),
+                        (("gradient", "1"), "no verb 'gradient'\n")):
+        equal(f.ctl(*words, status=2), ("", f"dispatchctl: {text}try: dispatchctl --help\n"))
+
+
 def test_the_example_of_the_readme(f):
     out = f.lines("call", "aten::add.Tensor", "[[1,2],[3,4]]", "10", "--trace")
     equal(out[0], "float32 [2, 2]  strides [2, 1]  cpu  keys AutogradCPU, ADInplaceOrView, CPU")
