@@ -145,10 +145,7 @@ static int add_roots(engine *g)
             if ((rc = dpi_edge_of(g->ctx, g->o->tensors[i], &e)) < 0)
                 break;
             if (e.to == NULL)
-                rc = dp_error_set(&g->ctx->error, DP_ERUNTIME,
-                                  "element %zu of tensors does not require grad and does not have "
-                                  "a grad_fn",
-                                  i);
+                rc = dpi_fail_no_history(g->ctx, i);
             else if (pass == 0)
                 rc = dpi_engine_task(g, e, &t);
             else if ((rc = dpi_gradient_of_root(g->ctx, g->o, i, &grad)) == 0)

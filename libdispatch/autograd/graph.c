@@ -158,10 +158,7 @@ static int list_all(dp_ctx *ctx, listing *l, dp_tensor *const *tensors, size_t n
         if ((rc = dpi_edge_of(ctx, tensors[i], &e)) < 0)
             break;
         if (e.to == NULL)
-            rc = dp_error_set(&ctx->error, DP_ERUNTIME,
-                              "element %zu of tensors does not require grad and does not have a "
-                              "grad_fn",
-                              i);
+            rc = dpi_fail_no_history(ctx, i);
         else
             rc = entry_of(ctx, l, e, &root->to);
         root->nr = e.nr;

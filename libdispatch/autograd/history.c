@@ -312,6 +312,15 @@ int64_t dp_tensor_output_nr(const dp_tensor *t)
     return e.leaf ? 0 : e.nr;
 }
 
+int dpi_fail_no_history(dp_ctx *ctx, size_t i)
+{
+    return dp_error_set(
+        &ctx->error, DP_ERUNTIME,
+        "element %zu of tensors does not require grad and does not have a grad_fn%s", i,
+        dpi_registry_records(ctx->reg) ? ""
+                                       : ", and no plugin records calls: load plugin autograd");
+}
+
 int dp_tensor_set_requires_grad(dp_ctx *ctx, dp_tensor *t, bool on)
 {
     if (!dp_tensor_is_leaf(t)) {

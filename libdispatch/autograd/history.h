@@ -320,6 +320,8 @@ int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applie
 /* Append the call that `n` records to the message of the context's error, because backward failed
  * at `n`.  Returns the error's code. */
 int dpi_name_call(dp_ctx *ctx, const dpi_node *n);
+/* Fail because tensor `i` of those to differentiate has no history.  Returns the error's code. */
+int dpi_fail_no_history(dp_ctx *ctx, size_t i);
 /* Call an operator that returns one tensor: *out, owned. */
 int dpi_call_one(dp_ctx *ctx, const char *name, const dp_value *args, size_t n, dp_tensor **out);
 /* Replace *t by what operator `op` returns for *t and the arguments from args[1]; args[0] is

@@ -102,7 +102,7 @@ static void describe_reason(dpi_text *t, const dpi_entry *e, dp_key key)
 DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_keyset ks,
                                             unsigned cell)
 {
-    char name[DP_KEY_NAME_MAX], set[400];
+    char name[DP_KEY_NAME_MAX], set[400], plugin[DP_LIMIT_NAME_BYTES + 1];
     dp_key key = dpi_keyset_highest(ks);
     dpi_text t = {0};
 
@@ -122,6 +122,8 @@ DPI_COLD const dpi_kernel *dpi_fail_missing(dp_ctx *ctx, const dpi_entry *e, dp_
         describe_reason(&t, e, key);
         dpi_text_add(&t, "; keys that have one: ");
         dpi_entry_list(e, &t);
+        if (dpi_registry_gone(ctx->reg, e->op->name, plugin))
+            dpi_text_printf(&t, "; plugin '%s' had one: load it", plugin);
     }
     dpi_fail_op(ctx, DP_ENOTIMPL, e->op, key, t.s ? t.s : "no kernel");
     dpi_text_fini(&t);

@@ -70,7 +70,7 @@ static int fail_nearest(const dpi_snapshot *s, const char *name, size_t base, dp
 {
     dp_arena *arena = dp_arena_new();
     dpi_answer a = {arena, arena == NULL};
-    char near[400] = "";
+    char near[400] = "", plugin[DP_LIMIT_NAME_BYTES + 1];
     size_t n = 0;
     const char **names = arena ? list_names(s, name[base] == '.', &a, &n) : NULL;
 
@@ -81,6 +81,9 @@ static int fail_nearest(const dpi_snapshot *s, const char *name, size_t base, dp
     if (n > 0)
         dpi_nearest(name, names, n, 3, near, sizeof(near));
     dp_arena_free(arena);
+    if (dpi_registry_gone(s->reg, name, plugin))
+        return dp_error_set(err, DP_ENOTFOUND, "no operator '%s'; plugin '%s' had it: load it",
+                            name, plugin);
     return dp_error_set(err, DP_ENOTFOUND, "no operator '%s'%s%s", name,
                         n > 0 ? "; nearest: " : ": none are loaded", near);
 }

@@ -187,6 +187,31 @@ static int check_backends_free(const dp_registry *reg, const dp_unit *u, const d
     return 0;
 }
 
+/* -- what errors tell: they must not wait, as a call that fails may have stopped a change -- */
+
+bool dpi_registry_gone(dp_registry *reg, const char *op, char plugin[DP_LIMIT_NAME_BYTES + 1])
+{
+    const dpi_generation *gone = NULL;
+
+    if (pthread_mutex_trylock(&reg->lock) != 0)
+        return false;
+    int64_t id = dpi_names_find(reg->names, op, strlen(op));
+    if (id >= 0 && reg->ops[id]->n_stacks == 0 && (gone = reg->ops[id]->gone) != NULL)
+        strcpy(plugin, gone->plugin);
+    pthread_mutex_unlock(&reg->lock);
+    return gone != NULL;
+}
+
+bool dpi_registry_records(dp_registry *reg)
+{
+    if (pthread_mutex_trylock(&reg->lock) != 0)
+        return true;
+    const dp_key key = DP_KEY_OF(DP_F_AutogradFunctionality, DP_B_CPU);
+    bool records = dpi_fallback_for(&reg->fallbacks, key) != NULL;
+    pthread_mutex_unlock(&reg->lock);
+    return records;
+}
+
 /* -- attach and detach -- */
 
 static int attach(dp_registry *reg, const char *name, const char *version,

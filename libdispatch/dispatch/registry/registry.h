@@ -85,6 +85,13 @@ int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err);
 void dpi_unit_free(dp_unit *unit);
 dpi_generation *dpi_unit_generation(const dp_unit *unit); /* borrowed */
 
+/* Which plugin had the last definition or kernel of the operator called `op`, if none has one now:
+ * its name in `plugin`, for errors.  false: none had, or the registry is being changed. */
+bool dpi_registry_gone(dp_registry *reg, const char *op, char plugin[DP_LIMIT_NAME_BYTES + 1]);
+/* Is a fallback registered that records calls for autograd?  True too if the registry is being
+ * changed. */
+bool dpi_registry_records(dp_registry *reg);
+
 /* Return a number for the C type that the letters `code` describe, such as "TTs>T" (plugin.h).  A
  * typed call fits an entry of `reg` if both have the same number.  The low DPI_CODE_BITS bits are
  * the number from dpi_code_intern(), the bits above them are the registry's number.  0:

@@ -109,6 +109,14 @@ int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err)
     return 0;
 }
 
+static void set_gone(dpi_truth *t, dpi_generation *gen)
+{
+    if (gen != NULL)
+        dpi_generation_ref(gen);
+    dpi_generation_unref(t->gone);
+    t->gone = gen;
+}
+
 void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k)
 {
     dpi_stack *s = dpi_truth_stack(t, k->key);
@@ -116,6 +124,7 @@ void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k)
     for (uint32_t i = 0; s != NULL && i < s->n; i++) {
         if (s->kernels[i] != k)
             continue;
+        set_gone(t, k->gen);
         dpi_kernel_unref(s->kernels[i]);
         s->n--;
         dp_move_n(s->kernels + i, s->kernels + i + 1, s->n - i, sizeof(dpi_kernel *));
@@ -131,6 +140,8 @@ void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k)
 
 void dpi_truth_define(dpi_truth *t, const dpi_reg *def)
 {
+    if (def == NULL)
+        set_gone(t, t->def_gen);
     dp_schema_free(t->schema);
     dpi_generation_unref(t->def_gen);
     t->schema = def ? dpi_schema_ref(def->schema) : NULL;
@@ -151,6 +162,8 @@ void dpi_truth_fini(dpi_truth *t)
     dp_free(t->stacks);
     dp_schema_free(t->schema);
     dpi_generation_unref(t->def_gen);
+    dpi_generation_unref(t->gone);
+    t->gone = NULL;
     t->stacks = NULL;
     t->schema = NULL;
     t->def_gen = NULL;
@@ -166,6 +179,8 @@ int dpi_truth_copy(dpi_truth *to, const dpi_truth *from, dp_error *err)
         dpi_schema_ref(to->schema);
     if (to->def_gen != NULL)
         dpi_generation_ref(to->def_gen);
+    if (to->gone != NULL)
+        dpi_generation_ref(to->gone);
     for (uint32_t i = 0; i < from->n_stacks; i++)
         for (uint32_t j = 0; j < from->stacks[i].n; j++)
             if (dpi_truth_add(to, from->stacks[i].kernels[j], err) < 0) {
@@ -187,6 +202,7 @@ void dpi_truth_move(dpi_truth *to, const dpi_truth *from)
     to->n_stacks = from->n_stacks;
     to->cap_stacks = from->cap_stacks;
     to->stacks = from->stacks;
+    to->gone = from->gone;
 }
 
 void dpi_op_free(dp_op *op)

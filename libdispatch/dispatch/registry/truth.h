@@ -83,7 +83,8 @@ struct dp_op {
     uint32_t def_line;
     uint64_t def_order; /* load number << 32 | position among its plugin's registrations */
     uint32_t n_stacks, cap_stacks;
-    dpi_stack *stacks; /* [n_stacks] ascending by dp_key */
+    dpi_stack *stacks;    /* [n_stacks] ascending by dp_key */
+    dpi_generation *gone; /* had the registration that was removed last; holds a reference */
 };
 typedef struct dp_op dpi_truth;
 

@@ -147,6 +147,27 @@ def test_a_graph_keeps_the_formula_it_was_recorded_with(f):
     raises(lambda: f.slope_of(graphs[2], x), "NotImplementedError", "the derivative for 'own::same' is not implemented")
 
 
+def test_errors_name_the_plugin_that_is_not_loaded(f):
+    f.only("own_forward")
+    x, y = f.leaf([1, 2]), f.leaf([3])
+    f.unload("autograd", "own_forward")
+    raises(lambda: f.of(x, "requires_grad_"), "NotImplementedError", "keys that have one: none; plugin 'autograd' had one: load it")
+    raises(lambda: f.d.call("op.call", op="grad::gradients", args=[[], []]), "NotFound",
+           "no operator 'grad::gradients'; plugin 'autograd' had it: load it")
+    raises(lambda: f.own("own::cube", x), "NotFound", "no operator 'own::cube'; plugin 'own_forward' had it: load it")
+    total = f.op("sum", x)
+    for method in "backward", "graph":
+        raises(lambda: f.d.call("grad." + method, tensors=[total]), "RuntimeError", "element 0 of tensors does not require grad",
+               "no plugin records calls: load plugin autograd")
+    f.load("autograd")
+    raises(lambda: f.d.call("grad.backward", tensors=[total]), "RuntimeError", "does not have a grad_fn")
+    f.of(x, "requires_grad_")
+    raises(lambda: f.own("own::cube", x), "NotFound", "plugin 'own_forward'")
+    f.load("own_forward")
+    f.own("own::cube", f.of(x, "detach"))
+    f.op("sum", y)
+
+
 def test_a_kernel_at_autograd_of_one_backend_comes_first(f):
     f.only()
     x = f.leaf([3])
