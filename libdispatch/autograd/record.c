@@ -85,6 +85,21 @@ static int find_edges(record *r)
     return rc;
 }
 
+/* Does the call write a view that has no history, because of how or when it was made, although its
+ * base requires grad? */
+static bool writes_untracked(const record *r)
+{
+    dp_tensor *const *list;
+
+    for (uint32_t i = 0; i < r->n_own && r->e->schema->written != 0; i++) {
+        uint32_t n = r->e->schema->written >> i & 1 ? tensors_of(&r->call->args[i], &list) : 0;
+        for (uint32_t k = 0; k < n; k++)
+            if (list[k] != NULL && list[k]->root != NULL && dpi_needs_grad(list[k]->root))
+                return true;
+    }
+    return false;
+}
+
 /* Check that autograd allows the call to write in place to the arguments that its schema marks as
  * written.  DP_ERUNTIME: autograd forbids it. */
 static int check_written(const record *r)
@@ -431,7 +446,7 @@ DPI_HOT int dpi_record_with(dp_call *call, uint32_t n_own, dpi_formula *formula)
      * nothing is recorded. */
     int rc = dp_ctx_mode(call->ctx)->no_grad ? 0 : find_edges(&r);
     if (rc == 0)
-        rc = r.needs != 0 ? run_recorded(&r) : run_below(&r, false);
+        rc = r.needs != 0 || writes_untracked(&r) ? run_recorded(&r) : run_below(&r, false);
     clear(&r);
     return rc;
 }

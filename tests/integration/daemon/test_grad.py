@@ -88,6 +88,26 @@ def test_a_view_of_a_written_base_knows_of_it(f):
     equal((f.data(other), f.grad(x)), ([4, 0], [0, 8]))
 
 
+def test_views_without_history_are_not_written(f):
+    x = f.leaf([1, 2, 3])
+    for op, args in (("mul_.Scalar", [10]), ("zero_", [])):
+        base = f.of(x, "mul.Scalar", 2)
+        view = f.d.call("op.call", op="aten::slice.Tensor", args=[{"tensor": base}, 0, 0, 2], grad_enabled=False,
+                        **{"return": "handle"})["outputs"][0]["tensor"]
+        raises(lambda: f.of(view, op, *args), "RuntimeError", "a view was created in no_grad mode and is being modified inplace")
+        f.d.call("op.call", op="aten::" + op, args=[{"tensor": view}, *args], grad_enabled=False)  # not tracked
+        f.backward(f.op("sum", base))
+        equal(f.grad(x), [2, 2, 2])
+        f.d.call("grad.zero", tensors=[x])
+        detached = f.of(f.of(base, "detach"), "slice.Tensor", 0, 0, 2)
+        f.of(detached, op, *args)  # a detached tensor is no view of its base
+        plain = f.d.call("tensor.create", data=[1, 2, 3])["tensor"]
+        view = f.of(plain, "slice.Tensor", 0, 0, 2)
+        f.of(view, op, *args)
+        f.of(plain, "requires_grad_")
+        raises(lambda: f.of(view, op, *args), "RuntimeError", "a view of a leaf Variable that requires grad")
+
+
 def test_operators_over_lists_record_a_call_for_each_element(f):
     x, y = f.leaf([1, 2]), f.leaf([3])
     lists = [[{"tensor": x}, {"tensor": y}], [{"tensor": y}, {"tensor": y}]]
