@@ -74,11 +74,28 @@ DPI_HOT dpi_origin *dpi_ctx_origin(dp_ctx *ctx)
 
 /* -- the end of a session -- */
 
-/* Run one hook.  The context has pinned a snapshot that has the hook.  So an unload that begins now
- * waits, but no longer than 50 ms (dpi_generation_drain()): no frame names the hook. */
+/* Name the generation `gen` in the thread's record, so that an unload waits until its hook has
+ * ended.  False: an unload has closed `gen` already. */
+static bool publish_hook(dpi_thread *t, const dpi_generation *gen)
+{
+    atomic_store_explicit(&t->hook, gen, memory_order_release);
+    dpi_thread_fence(dpi_membarrier_works);
+    return atomic_load_explicit(&gen->closed, memory_order_acquire) == 0;
+}
+
+/* Run one hook.  The context has pinned a snapshot that has the hook. */
 static void run_hook(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn failed, void *arg)
 {
     dpi_fp before = dpi_fp_look();
+    dpi_thread *t = ctx->thread;
+
+    if (!publish_hook(t, k->gen)) {
+        atomic_store_explicit(&t->hook, NULL, memory_order_release);
+        dp_error_set(&ctx->error, DP_EPLUGIN,
+                     "its hook on the end of a session did not run: it is being unloaded");
+        failed(arg, k->gen->plugin, &ctx->error);
+        return;
+    }
     int depth = dp_guard_enter(ctx, (dp_keyset){0, 0}, (dp_keyset){0, 0});
 
     ctx->error = (dp_error)DP_ERROR_INIT;
@@ -86,6 +103,7 @@ static void run_hook(dp_ctx *ctx, const dpi_kernel *k, dp_session_failed_fn fail
     if (DPI_UNLIKELY(dpi_fp_look() != before))
         dpi_fp_set(before);
     dp_guard_leave(ctx, depth); /* close guards that the hook left open */
+    atomic_store_explicit(&t->hook, NULL, memory_order_release);
     if (rc == 0)
         return;
     if (dp_error_name(rc) == NULL)

@@ -225,7 +225,8 @@ size_t dp_registry_running(dp_registry *reg, dp_running *out, size_t cap)
 
 /* -- waiting until no call uses a generation -- */
 
-static void describe_call(dpi_thread *t, const dp_op *op, char *who, size_t bytes)
+/* `what`: "a call", or what else uses the generation if `op` is NULL. */
+static void describe_call(dpi_thread *t, const dp_op *op, const char *what, char *who, size_t bytes)
 {
     char label[DPI_LABEL_BYTES];
     uint64_t since = atomic_load_explicit(&t->since, memory_order_relaxed);
@@ -233,8 +234,8 @@ static void describe_call(dpi_thread *t, const dp_op *op, char *who, size_t byte
     if (who == NULL || bytes == 0)
         return;
     dpi_thread_label(t, label);
-    snprintf(who, bytes, "%s in %s for %.1f s", label[0] ? label : "a caller",
-             op ? op->name : "a call", since ? (double)(dpi_nanos() - since) / 1e9 : 0.0);
+    snprintf(who, bytes, "%s in %s for %.1f s", label[0] ? label : "a caller", op ? op->name : what,
+             since ? (double)(dpi_nanos() - since) / 1e9 : 0.0);
 }
 
 /* Return the operator of a frame of `t` that names `gen`; NULL: no frame names it. */
@@ -262,12 +263,15 @@ bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char
          t = t->next) {
         const dpi_snapshot *s = pinned_of(t, reg);
         const dp_op *op = s != NULL ? op_running(t, gen) : NULL;
-        bool in_use = op != NULL || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
+        bool hook = s != NULL && atomic_load_explicit(&t->hook, memory_order_acquire) == gen;
+        bool in_use =
+            op != NULL || hook || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
         if (!in_use)
             continue;
         idle = false;
-        describe_call(t, op ? op : atomic_load_explicit(&t->frames[0].op, memory_order_relaxed),
-                      who, bytes);
+        if (op == NULL && !hook)
+            op = atomic_load_explicit(&t->frames[0].op, memory_order_relaxed);
+        describe_call(t, op, hook ? "its hook on the end of a session" : "a call", who, bytes);
     }
     pthread_mutex_unlock(&reg->lock);
     return idle;

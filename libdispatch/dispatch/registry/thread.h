@@ -52,6 +52,8 @@ typedef struct dpi_thread {
     atomic_uint_fast64_t since; /* time when the request began, in nanoseconds; 0: unknown */
     _Atomic(uint64_t) label[4]; /* label of the request, 32 bytes; valid while `pinned` is set */
     dpi_frame frames[DP_LIMIT_CALL_DEPTH];
+    /* whose hook on the end of a session runs, which has no frame (session.c); NULL: none */
+    _Atomic(const dpi_generation *) hook;
     atomic_uint_fast64_t shapes_pin; /* dpi_changes.n at dp_shapes_pin(); 0: not pinned */
     struct dp_ctx *begun; /* context whose dp_ctx_begin() set `pinned`; for the own thread only */
     void (*abandon)(
@@ -122,7 +124,7 @@ bool dpi_thread_pins(const dpi_snapshot *s); /* does any thread pin `s`? */
 /* Return true if no thread runs a kernel of `gen`, and none can start one.  Without `close`, that
  * is the case if no thread pins a snapshot older than the detach of `gen`.  With `close`, first
  * close `gen`, so that no call can enter its kernels any more; then it is the case if no frame
- * names `gen`.  False: `who` (`bytes` bytes, or NULL) describes a call that may use `gen`. */
+ * names `gen` and no hook of `gen` runs.  False: `who` (`bytes` bytes, or NULL) describes a call that may use `gen`. */
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
                          size_t bytes);
 /* Poll dpi_generation_idle() until it returns true, for at most `timeout_ms` milliseconds

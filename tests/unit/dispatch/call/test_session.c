@@ -5,7 +5,7 @@
 
 static int ran[4], n_ran, failures;
 static uint64_t seen;
-static char why[DP_ERROR_MESSAGE_MAX];
+static char why[DP_ERROR_MESSAGE_MAX + 16];
 
 static int first(dp_ctx *ctx)
 {
@@ -35,6 +35,24 @@ static void failed(void *arg, const char *plugin, const dp_error *err)
     snprintf(why, sizeof(why), "%s", err->message);
 }
 
+static dp_registry *unloading;
+static dp_unit *own;
+
+/* Unload the plugin of the hook that runs. */
+static int unloads(dp_ctx *ctx)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    (void)ctx;
+    n_ran++;
+    int rc = dp_registry_detach(unloading, own, 120, &err); /* more than the 50 ms of grace */
+    if (rc == 0)
+        own = NULL;
+    snprintf(why, sizeof(why), "%d %s", rc, err.message);
+    return 0;
+}
+
+static const dp_block self[] = {REC_PLAIN(DP_BLOCK_SESSION_END, 0, 1, "self", "", unloads)};
 static const dp_block one[] = {REC_PLAIN(DP_BLOCK_SESSION_END, 0, 1, "first", "", first)};
 static const dp_block two[] = {REC_PLAIN(DP_BLOCK_SESSION_END, 0, 1, "second", "", second),
                                REC_PLAIN(DP_BLOCK_SESSION_END, 0, 2, "third", "", third)};
@@ -112,8 +130,33 @@ START_TEST(the_name_of_a_request)
 }
 END_TEST
 
+START_TEST(an_unload_waits_for_a_hook)
+{
+    dp_registry *reg = rec_registry();
+    dp_error err = DP_ERROR_INIT;
+    dp_ctx *ctx = NULL;
+    char want[80];
+
+    unloading = reg;
+    own = rec_attach(reg, "self", self, 1);
+    n_ran = 0;
+    ck_assert_int_eq(dp_ctx_new(reg, &ctx, &err), 0);
+    ck_assert_int_eq(dp_session_end(ctx, failed, &failures), 0);
+    snprintf(want, sizeof(want), "%d 'self' is in use: ", DP_EBUSY);
+    ck_assert_msg(strncmp(why, want, strlen(want)) == 0, "%s", why);
+    ck_assert_msg(strstr(why, "its hook on the end of a session") != NULL, "%s", why);
+    ck_assert_int_eq(dp_session_end(ctx, failed, &failures), 0); /* it is attached again */
+    ck_assert_int_eq(n_ran, 2);
+    dp_ctx_reset(ctx);
+    rec_detach(reg, own);
+    dp_ctx_free(ctx);
+    dp_registry_free(reg);
+}
+END_TEST
+
 UNIT_SUITE(session)
 {
     tcase_add_test(tc, the_name_of_a_request);
     tcase_add_test(tc, hooks_run_in_load_order_and_may_fail);
+    tcase_add_test(tc, an_unload_waits_for_a_hook);
 }
