@@ -505,9 +505,12 @@ int dp_run_boxed(dp_ctx *ctx, dp_entered *entered, const dp_value *args, size_t 
     const open_call *opened = (const open_call *)entered->reserved;
     const dpi_entry *e = dpi_ctx_snapshot(ctx)->entries[op_of(ctx, opened)->id];
 
-    if (DPI_UNLIKELY(n_rets != e->n_rets) && n_rets == e->schema->n_given)
-        return run_packed(ctx, opened, e, args, n_args, rets);
-    return run_entered(ctx, opened, e, args, n_args, rets, n_rets);
+    int rc = DPI_UNLIKELY(n_rets != e->n_rets) && n_rets == e->schema->n_given
+                 ? run_packed(ctx, opened, e, args, n_args, rets)
+                 : run_entered(ctx, opened, e, args, n_args, rets, n_rets);
+    /* dp_leave() of a cached call does not, and the next one may have no boxed arguments. */
+    atomic_store_explicit(&ctx->thread->frames[opened->depth].args, NULL, memory_order_relaxed);
+    return rc;
 }
 
 int dp_decompose(dp_call *call)
