@@ -143,7 +143,7 @@ void dpi_streams_end(dpi_device *d)
             return;
         /* handle_unref() cannot free h meanwhile, because d is closed. */
         h->free(dp_device_index(h->device), h->handle);
-        h->handle = NULL;
+        __atomic_store_n(&h->handle, NULL, __ATOMIC_RELAXED); /* dp_stream_handle() */
         h->released = true;
     }
 }
@@ -217,7 +217,7 @@ dp_device dp_stream_device(const dp_stream *s)
 
 void *dp_stream_handle(const dp_stream *s)
 {
-    return s != NULL ? s->h.handle : NULL;
+    return s != NULL ? __atomic_load_n(&s->h.handle, __ATOMIC_RELAXED) : NULL;
 }
 
 static int fail_unloaded(const dpi_device *d, dp_error *err)

@@ -485,7 +485,8 @@ DP_FN(dp_stream *, dp_stream_ref, (dp_stream * s), (s))     /* NULL is allowed; 
 /* takes `s`; NULL is allowed; returns NULL */
 DP_FN(dp_stream *, dp_stream_unref, (dp_stream * s), (s))
 DP_FN(dp_device, dp_stream_device, (const dp_stream *s), (s)) /* of NULL: the CPU */
-/* Return the backend's own handle; NULL: the default stream. */
+/* Return the backend's own handle; NULL: the default stream, or the backend was unloaded.  The
+ * handle is valid as long as the backend cannot be unloaded, as in its kernels and operations. */
 DP_FN(void *, dp_stream_handle, (const dp_stream *s), (s))
 /* Set *done to whether all work that the stream was given has ended, without waiting. */
 DP_FN(int, dp_stream_query, (dp_ctx * ctx, const dp_stream *s, bool *done), (ctx, s, done))

@@ -70,13 +70,16 @@ dp_tensor *chain_move(chain *c, dp_tensor *host, dp_device device)
 {
     dp_tensor *moved = NULL;
 
-    if (chain_keep(c, host) == NULL || device == DP_DEVICE_CPU)
+    if (chain_keep(c, host) == NULL || c->rc < 0)
+        return NULL;
+    if (device == DP_DEVICE_CPU)
         return host;
     DP_VIEW(x, host);
     c->rc = dp_empty(c->ctx, x.dtype, device, x.ndim, x.sizes, DP_CONTIGUOUS, &moved);
-    if (c->rc == 0)
-        c->rc = dp_copy(c->ctx, chain_keep(c, moved), host);
-    return moved;
+    if (c->rc < 0 || chain_keep(c, moved) == NULL)
+        return NULL;
+    c->rc = dp_copy(c->ctx, moved, host);
+    return c->rc < 0 ? NULL : moved;
 }
 
 dp_tensor *chain_reduced(chain *c, dp_tensor *t, int64_t reduction)
