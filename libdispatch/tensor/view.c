@@ -89,7 +89,10 @@ int dpi_view_sizes(const dp_tensor *t, int ndim, const int64_t *sizes, dp_tensor
      * the checks of dpi_as_strided() */
     if (DPI_UNLIKELY(g->numel == 0 || g->parts != NULL))
         return dpi_as_strided(t, ndim, sizes, strides, g->offset, out, err);
-    dpi_layout l = {ndim, sizes, strides, g->offset, g->numel, 0};
+    /* memory that the running call has added stays as long as its tensors need it */
+    bool grown = atomic_load_explicit(&g->storage->growth, memory_order_relaxed) != NULL;
+    int64_t extent = DPI_UNLIKELY(grown) ? (int64_t)dpi_geometry_bytes(g, 1) : 0;
+    dpi_layout l = {ndim, sizes, strides, g->offset, g->numel, extent};
     int rc = dpi_tensor_on(t, &l, out, err);
     if (rc == DP_OK)
         (*out)->keys.functionality |= dpi_math_bits(t);

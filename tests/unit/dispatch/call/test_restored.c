@@ -143,7 +143,7 @@ static void *call_after(void *arg)
     return NULL;
 }
 
-enum { TWICE, VIEWED, LEFT, ALONE, LOOKED_AT, WRITTEN_TO };
+enum { TWICE, VIEWED, LEFT, LEFT_FOLDED, ALONE, LOOKED_AT, WRITTEN_TO };
 
 /* Grows self and writes to it; what happens meanwhile to its memory, or to that of `also`, by
  * `how`. */
@@ -159,6 +159,8 @@ static int grown_(dp_call *call)
         rc = dp_resize(call->ctx, x, 1, SIZES(2 * GROWN), DP_PRESERVE);
     if (rc == 0 && (how == VIEWED || how == LEFT))
         rc = dp_as_strided(call->ctx, x, 1, SIZES(GROWN), SIZES(1), 0, &left);
+    if (rc == 0 && how == LEFT_FOLDED)
+        rc = dp_view_sizes(call->ctx, x, 2, SIZES(2, GROWN / 2), &left);
     if (rc == 0 && how == VIEWED)
         left = dp_tensor_unref(left);
     if (rc < 0)
@@ -451,6 +453,12 @@ START_TEST(memory_that_others_use_stays)
 
     *data_of(t) = 7;
     grow_in_vain(LEFT, other);
+    ck_assert_uint_eq(dp_tensor_storage_bytes(left), GROWN * sizeof(float));
+    ck_assert_msg(data_of(left)[GROWN - 1] == 100, "%g", (double)data_of(left)[GROWN - 1]);
+    left = dp_tensor_unref(left);
+    dp_tensor_unref(t);
+    t = tensor(3);
+    grow_in_vain(LEFT_FOLDED, other);
     ck_assert_uint_eq(dp_tensor_storage_bytes(left), GROWN * sizeof(float));
     ck_assert_msg(data_of(left)[GROWN - 1] == 100, "%g", (double)data_of(left)[GROWN - 1]);
     left = dp_tensor_unref(left);
