@@ -6,7 +6,7 @@ import threading
 
 from daemon import BUILD, TestDaemon
 from graphs import Graphs, teardown
-from harness import equal, less, main, raises, wait_until
+from harness import SANITIZED, equal, less, main, raises, wait_until
 import dispatchd
 
 THREADS, ROUNDS = 4, 40
@@ -149,9 +149,29 @@ def long_chain(f, x, n):
     """A graph of n calls."""
     step = 5000
     steps = [{"op": "aten::neg", "args": [{"ref": f"v{i}"}], "as": [f"v{i + 1}"]} for i in range(step)]
+    p = f.d.call("program.create", inputs=[{"name": "v0"}], steps=steps, outputs=[f"v{step}"])["program"]
     for _ in range(n // step):
-        x = f.d.call("program.run", steps=steps, outputs=[f"v{step}"], inputs={"v0": {"tensor": x}})["outputs"][0]["tensor"]
+        x = f.d.call("program.run", program=p, inputs={"v0": {"tensor": x}})["outputs"][0]["tensor"]
     return x
+
+
+def test_a_graph_of_a_million_calls(f):
+    n = 50_000 if SANITIZED else 1_000_000
+    before, x = f.history(), f.leaf([3])
+    y = long_chain(f, x, n)
+    equal(f.history(), before + n)
+    f.backward(y, inputs=[{"tensor": x}], retain_graph=True)
+    f.backward(y)
+    equal(f.grad(x), [1])
+    raises(lambda: f.d.call("grad.graph", tensors=[y]), "ResourceExhausted", "graph_nodes")
+    f.d.call("tensor.release", all=True)
+    wait_until(lambda: f.history() == 0, "no thread recurses to free the graph")
+    x = f.leaf([3])
+    y = long_chain(f, x, n // 20)
+    dx = f.backward(y, inputs=[{"tensor": x}], create_graph=True)["grads"][0]["tensor"]
+    equal(f.data(dx), [1])
+    f.d.call("tensor.release", all=True)
+    wait_until(lambda: f.history() == 0, "nor that of its gradient")
 
 
 def test_clients_that_leave_or_cancel_in_the_middle(f):
