@@ -251,6 +251,11 @@ dp_tensor *dp_tensor_grad(const dp_tensor *t)
 
 int dpi_grad_check(dp_ctx *ctx, const dp_tensor *t, const dp_tensor *grad)
 {
+    if (dpi_geometry_of(grad)->parts != NULL && dpi_geometry_of(t)->parts == NULL)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "assigned grad is of kind '%s', a tensor made of tensors, but its "
+                            "tensor of %s is none",
+                            dpi_storage_of(grad)->kind, dp_dtype_name(t->dtype));
     if (dpi_is_memoryless(grad) && !dpi_is_memoryless(t))
         return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "assigned grad is fake: it has no memory, but its tensor of %s has",

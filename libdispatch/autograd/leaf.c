@@ -137,10 +137,10 @@ int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n)
         n_have += l[i].have != NULL;
         if (dpi_meta_make(l[i].leaf) == NULL)
             rc = dpi_no_memory(&ctx->error, "a gradient");
-        if (rc == 0 && (l[i].have == NULL || create))
-            rc = own(ctx, l[i].leaf, &l[i].grad);
         if (rc == 0)
             rc = dpi_grad_check(ctx, l[i].leaf, l[i].grad);
+        if (rc == 0 && (l[i].have == NULL || create))
+            rc = own(ctx, l[i].leaf, &l[i].grad);
     }
     if (rc == 0 && n_have > 1 && !create)
         rc = join_shared(ctx, l, n);

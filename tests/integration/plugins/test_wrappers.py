@@ -100,6 +100,30 @@ def test_version_is_that_of_its_values(f):
     equal(dense(f, t), [[3, 0, 7], [9, 11, 0]])
 
 
+def test_it_in_backward(f):
+    def backward(t, **options):
+        return f.client.call("grad.backward", tensors=[t], retain_graph=True, **options)
+
+    def grad(t):
+        return f.client.call("tensor.read", tensor=f.client.call("grad.get", tensor=t)["grad"]["tensor"])["data"]
+
+    x = f.client.call("tensor.create", data=VALUES, requires_grad=True)["tensor"]
+    t = op(f, "masked::make", x, create(f, MASK, "bool"))["tensor"]
+    raises(lambda: backward(t), "RuntimeError", "only for scalar outputs")
+    total = op(f, "aten::sum", t)["tensor"]
+    equal(backward(total, inputs=[t]), {"grads": [None]})
+    backward(total)
+    equal(grad(x), [[1, 0, 1], [1, 1, 0]])
+    plain, y = make(f)["tensor"], op(f, "aten::mul.Tensor", x, x)["tensor"]
+    given = [{"tensor": plain}]
+    raises(lambda: backward(y, gradients=given), "RuntimeError", "assigned grad is of kind 'masked'")
+    raises(lambda: backward(y, gradients=given, create_graph=True), "RuntimeError", "assigned grad is of kind 'masked'")
+    equal(dense(f, backward(y, gradients=given, inputs=[x])["grads"][0]["tensor"]), [[2, 0, 18], [32, 50, 0]])
+    raises(lambda: f.client.call("grad.set", tensor=x, grad={"tensor": plain}), "RuntimeError",
+           "assigned grad is of kind 'masked', a tensor made of tensors, but its tensor of float32 is none")
+    equal(grad(x), [[1, 0, 1], [1, 1, 0]], "what fails changes no gradient")
+
+
 def test_views_of_it_know_their_root(f):
     """As those of plain tensors: what views a view has the root of that; detach has none; a copy has none."""
     t, describe = make(f)["tensor"], lambda i: f.client.call("tensor.describe", tensor=i)
