@@ -225,8 +225,9 @@ static int fail_stale(dp_ctx *ctx, const dpi_node *n, uint32_t input, const dpi_
 }
 
 /* Make the tensor that was saved as `s`: *out, which the caller owns; NULL: no tensor was saved.
- * A leaf that was given other elements (set_data) is read as it is now.  If `create`, the tensor also gets the history that it had when it was saved, to which `edge`
- * leads; NULL: it had none. */
+ * A leaf that was given other elements (set_data) is read as it is now.  If `create`, the tensor
+ * also gets the history that it had when it was saved, to which `edge` leads; NULL: it had
+ * none. */
 static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
                   const dpi_edge *edge, bool create, dp_tensor **out)
 {

@@ -84,7 +84,7 @@ static inline dpi_formula *dpi_formula_ref(dpi_formula *f)
 }
 void dpi_formula_unref(dpi_formula *f); /* NULL is fine */
 
-/* -- formula_text.c: each function that fails sets the error of the formula, DP_EPLUGIN -- */
+/* -- formula_text.c: a function that takes a site and fails sets its error, DP_EPLUGIN -- */
 
 /* A formula that is read. */
 typedef struct dpi_formula_site {
@@ -107,8 +107,6 @@ int dpi_formula_source(const dpi_formula_site *at, const char *name, const char 
 /* Return the number of the argument whose gradient output `name` is.  Bit i of *given, which is set
  * here: an output for argument i was there before. */
 int dpi_formula_output(const dpi_formula_site *at, const char *name, uint64_t *given);
-
-/* -- formula.c -- */
 
 /* Return the number of the property called `name` (dpi_source.field); -1: there is none.
  * Properties are those that a program's GET step reads without further arguments, such as "sizes";

@@ -1,15 +1,83 @@
 /* formula_text.c -- check the text of a formula against its operator: the flags, the sources and
- * types of inputs, and the arguments whose gradients the outputs are.
+ * types of inputs, and the arguments whose gradients the outputs are; and read the properties of
+ * tensors that inputs name.
  *
  * A plugin's formulas are checked when it is loaded, if their operators are known then; and each is
  * checked when it is compiled, because its operator may have been defined later.  Steps are not
  * read here: the operators that they call may be loaded after the formula. */
 #include "formula.h"
+#include "dispatch/call/ctx.h"
 #include "dispatch/schema/parse.h"
+#include "program/program_i.h"
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* -- properties of tensors that a formula can read without saving the tensor -- */
+
+/* dpi_source.field is one of these or an index in dpi_gets, the properties that GET steps read. */
+enum { FIELD_DEFINED = DPI_GETS_MAX, FIELD_LEN };
+
+int dpi_field_find(const char *name)
+{
+    if (strcmp(name, "defined") == 0)
+        return FIELD_DEFINED;
+    if (strcmp(name, "len") == 0)
+        return FIELD_LEN;
+    if (strcmp(name, "dtypes") == 0)
+        return dpi_field_find("dtype");
+    for (uint32_t i = 0; i < dpi_n_gets; i++)
+        if (dpi_gets[i].n_args == 1 && strcmp(dpi_gets[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+const char *dpi_field_type(uint16_t field)
+{
+    const uint32_t tag = field == FIELD_DEFINED ? DP_TAG_BOOL
+                         : field == FIELD_LEN   ? DP_TAG_INT
+                                                : dpi_gets[field].result_tag;
+
+    return tag == DP_TAG_INTS ? "int[]" : tag == DP_TAG_BOOL ? "bool" : "int";
+}
+
+bool dpi_field_of_each(uint16_t field)
+{
+    return field != FIELD_DEFINED && field != FIELD_LEN;
+}
+
+int dpi_field_read(dp_ctx *ctx, uint16_t field, const dp_value *v, dp_value *out)
+{
+    char *at = ctx->arena.at;
+    dp_value found = {0};
+    int rc = 0;
+
+    if (field == FIELD_DEFINED) {
+        found = dp_bool(v->tag == DP_TAG_TENSOR);
+    } else if (field == FIELD_LEN) {
+        found = dp_int(v->tag == DP_TAG_TENSORS ? v->len : 0);
+    } else if (v->tag == DP_TAG_TENSOR) {
+        rc = dpi_gets[field].fn(ctx, v, &found);
+    } else if (v->tag == DP_TAG_TENSORS) {
+        dp_value *items = dp_arena_alloc_n(&ctx->arena, v->len, sizeof(*items));
+        if (items == NULL)
+            rc = dpi_no_memory(&ctx->error, "what a formula saves");
+        for (uint32_t i = 0; i < v->len && rc == 0; i++) {
+            const dp_value item = dp_list_item(v, i);
+            items[i] = (dp_value){0};
+            if (item.u.t != NULL)
+                rc = dpi_gets[field].fn(ctx, &item, &items[i]);
+        }
+        found = (dp_value){DP_TAG_LIST, v->len, {.values = items}};
+    }
+    if (rc == 0)
+        rc = dp_value_copy(ctx, &found, out);
+    dpi_arena_rewind(&ctx->arena, at);
+    return rc;
+}
+
+/* -- errors -- */
 
 enum { TEXT_SHOWN = 40, NAME_MAX_BYTES = DP_KEY_NAME_MAX };
 

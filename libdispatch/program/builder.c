@@ -12,8 +12,8 @@
 
 enum { ORIGINS_NAMED = 6, ORIGIN_DIGITS = 10 };
 
-/* Write a text such as "steps 3, 4 and 7: " to `out`, "step" being the `word`, with at most ORIGINS_NAMED numbers and then
- * the count of the others.  Returns the number of bytes. */
+/* Write a text such as "steps 3, 4 and 7: " to `out`, "step" being the `word`, with at most
+ * ORIGINS_NAMED numbers and then the count of the others.  Returns the number of bytes. */
 static size_t print_origins(char *out, size_t bytes, const char *word, const uint32_t *origins,
                             size_t n)
 {

@@ -124,7 +124,8 @@ bool dpi_thread_pins(const dpi_snapshot *s); /* does any thread pin `s`? */
 /* Return true if no thread runs a kernel of `gen`, and none can start one.  Without `close`, that
  * is the case if no thread pins a snapshot older than the detach of `gen`.  With `close`, first
  * close `gen`, so that no call can enter its kernels any more; then it is the case if no frame
- * names `gen` and no hook of `gen` runs.  False: `who` (`bytes` bytes, or NULL) describes a call that may use `gen`. */
+ * names `gen` and no hook of `gen` runs.  False: `who` (`bytes` bytes, or NULL) describes a call
+ * that may use `gen`. */
 bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char *who,
                          size_t bytes);
 /* Poll dpi_generation_idle() until it returns true, for at most `timeout_ms` milliseconds
