@@ -35,6 +35,9 @@
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
       1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \
+    /* handles of the client that have failed; a new one removes the oldest */                     \
+    X(SESSION_FAILED, session_failed, 4096)                                                        \
+    X(SYNC_FAILED, sync_failed, 16) /* failures of notifications that session.sync answers */      \
     /* results of calls that no handle names, scratch memory, unsent answers */                    \
     X(SESSION_INTERMEDIATES, session_intermediates, 1 << 24)                                       \
     X(SESSION_INTERMEDIATE_BYTES, session_intermediate_bytes, 1 << 30) /* --session-bytes */       \

@@ -31,6 +31,7 @@ typedef struct job {
     struct job *next;
     int stage;      /* JOB_NEW, JOB_PARSED or JOB_ANSWERED */
     bool announces; /* the line contains "attachments" or "fds", or file descriptors came with it */
+    bool body_lost; /* there was no memory for the attachments */
     bool on_loop;   /* the job runs on the main thread now */
     bool must_move; /* placement.c refused the main thread: the job must run again on a worker */
     bool long_answer; /* the answer has more than LIMIT_INLINE_BYTES */

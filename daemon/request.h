@@ -74,6 +74,14 @@ typedef struct daemon_calls {
 
 /* -- the request -- */
 
+/* Failures of notifications, which session.sync answers. */
+typedef struct sync_failures {
+    jw items[LIMIT_SYNC_FAILED]; /* [n], each with the JSON text of one failure; owned */
+    unsigned n;
+    uint64_t dropped; /* number of failures that were not stored, because of the limit or memory */
+} sync_failures;
+void sync_drop(sync_failures *failures); /* methods/sync.c: free the failures */
+
 /* A connection's dispatcher state (PyTorch: the thread-local included and excluded keys, and modes
  * such as no_grad).  It is copied into request.ctx before a method runs. */
 typedef struct conn_state {
@@ -85,6 +93,7 @@ typedef struct conn_state {
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
     maps *maps; /* owned; NULL: none */
+    sync_failures failures; /* since the last session.sync */
 } conn_state;
 
 typedef struct descriptors { /* the descriptors that came with a message */
@@ -244,11 +253,54 @@ bool session_release(struct session *s, uint64_t handle);
 /* Charge the new storage of `t` to the session, even beyond its limit.  `t` has a handle, and an
  * operator has replaced its storage. */
 void session_moved(struct session *s, const dp_tensor *t);
-/* `*out`: owned array of the tensors' handles, ascending; returns its length.  NULL and 0: out of
- * memory. */
-size_t session_handles(struct session *s, uint64_t **out);
-/* Return the lowest handle of `t`; 0: `t` has no handle. */
+/* `*out`: owned array of the tensors' handles; returns its length.  Handles that the daemon chose
+ * come first, ascending; then those of the client, oldest first; with `failed`, then also the
+ * client's handles that have failed.  NULL and 0: out of memory. */
+size_t session_handles(struct session *s, bool failed, uint64_t **out);
+/* Return the oldest handle of `t`, one that the daemon chose if there is one; 0: `t` has no
+ * handle. */
 uint64_t session_handle_of(struct session *s, const dp_tensor *t);
+
+/* -- client_handles.c: the errors of handles that have failed; any thread -- */
+
+/* The error of a request whose handles have failed.  Counted and immutable: all handles that failed
+ * for the same first error share it. */
+typedef struct failure {
+    atomic_uint refs;
+    int code;               /* DP_E* */
+    const char *message;    /* this and the next four are stored behind the struct */
+    const char *op, *key;   /* of the error; "" if it has none */
+    const char *method;     /* method of the request */
+    const char *request_id; /* id of the request as JSON text; "null": none, or a long one */
+} failure;
+/* Copy `err`, and the method and the id of the failed request.  Owned by the caller; NULL: out of
+ * memory. */
+failure *failure_new(const dp_error *err, const char *method, const char *request_id);
+failure *failure_ref(failure *f);
+failure *failure_unref(failure *f);                /* NULL is allowed; returns NULL */
+void failure_get(const failure *f, dp_error *err); /* Set `*err` to the first error. */
+
+/* -- reservations.c: handles below zero, which the client chooses; any thread -- */
+
+static inline bool is_client_handle(uint64_t id)
+{
+    return (int64_t)id < 0;
+}
+/* Reserve handle `id` for request number `owner`, and charge it to the session.  DP_EEXISTS: `id`
+ * is not free; the message tells why.  DP_ERESOURCE: memory or a limit of the account is
+ * exhausted. */
+int session_reserve(struct session *s, uint64_t id, uint64_t owner, dp_error *err);
+/* Let handle `id`, which `owner` has reserved, name `t`; the session takes its own reference.
+ * DP_ERESOURCE: a limit of the account is exhausted; `id` is still reserved.  DP_ENOTFOUND: the
+ * session has ended, and its reservations with it. */
+int session_put_at(struct session *s, dp_tensor *t, uint64_t id, uint64_t owner, dp_error *err);
+/* Free `id`, if `owner` has reserved it. */
+void session_unreserve(struct session *s, uint64_t id, uint64_t owner);
+/* Let handle `id` fail with a reference to `f`, if `id` is free or `owner` has reserved it.  If
+ * there is no memory for that, `id` is free. */
+void session_fail(struct session *s, uint64_t id, uint64_t owner, failure *f);
+/* Return why handle `id` has failed, owned by the caller; NULL: it has not. */
+failure *session_failure(struct session *s, uint64_t id);
 
 /* -- session.c: the calls of a session that were answered at their deadline and still run -- */
 

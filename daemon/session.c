@@ -3,7 +3,8 @@
  * A session's handles are ascending numbers and are never reused.  The table of tensors is
  * therefore an array sorted by handle: a new handle is appended, and a lookup is a binary search.
  * Released handles stay in the array as empty entries, until they are more than half of the array;
- * then the array is compacted.
+ * then the array is compacted.  Handles below zero, which the client chooses, are in a hash table:
+ * client_handles.c.
  *
  * `sessions` lists the sessions that can be joined, with one reference to each; connections and
  * running requests hold further references.  Dropping the last reference frees the session and its
@@ -164,16 +165,6 @@ void session_leave(struct session *s)
     notify_due(all);
 }
 
-/* Refund one handle of `t` and drop its reference.  `t` may be NULL. */
-static void release_tensor(struct session *s, dp_tensor *t)
-{
-    if (t == NULL)
-        return;
-    dp_account_refund_tensor(s->account, DP_HOLDER_TENSORS, t);
-    dp_account_refund(s->account, DP_HOLDER_TENSORS, 1, 0);
-    dp_tensor_unref(t);
-}
-
 static void release_handles(struct session *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -181,9 +172,12 @@ static void release_handles(struct session *s)
     size_t n = s->n_handles;
     s->handles = NULL;
     s->n_handles = s->cap_handles = s->n_released = 0;
+    client_handles chosen = s->client_handles;
+    s->client_handles = (client_handles){0};
     pthread_mutex_unlock(&s->lock);
     for (size_t i = 0; i < n; i++)
-        release_tensor(s, handles[i].tensor);
+        release_tensor(s->account, handles[i].tensor);
+    client_handles_fini(&chosen, s->account);
     dp_free(handles);
     session_objects_drop(s);
 }
@@ -344,8 +338,9 @@ uint64_t session_put(struct session *s, dp_tensor *t, dp_error *err)
 dp_tensor *session_tensor_get(struct session *s, uint64_t id)
 {
     pthread_mutex_lock(&s->lock);
-    handle *h = find(s, id);
-    dp_tensor *t = h != NULL && h->tensor != NULL ? dp_tensor_ref(h->tensor) : NULL;
+    handle *h = is_client_handle(id) ? NULL : find(s, id);
+    dp_tensor *t = h != NULL && h->tensor != NULL ? dp_tensor_ref(h->tensor)
+                                                  : client_handles_tensor(&s->client_handles, id);
     pthread_mutex_unlock(&s->lock);
     return t;
 }
@@ -355,16 +350,17 @@ bool session_release(struct session *s, uint64_t id)
     dp_tensor *t = NULL;
 
     pthread_mutex_lock(&s->lock);
-    handle *h = find(s, id);
-    if (h != NULL && h->tensor != NULL) {
+    handle *h = is_client_handle(id) ? NULL : find(s, id);
+    bool known = h != NULL ? h->tensor != NULL : client_handles_take(&s->client_handles, id, &t);
+    if (h != NULL && known) {
         t = h->tensor;
         h->tensor = NULL;
         if (++s->n_released > 8 && s->n_released > s->n_handles / 2)
             compact(s);
     }
     pthread_mutex_unlock(&s->lock);
-    release_tensor(s, t);
-    return t != NULL;
+    release_tensor(s->account, t);
+    return known;
 }
 
 void session_moved(struct session *s, const dp_tensor *t)
@@ -382,15 +378,22 @@ dp_account *session_account(struct session *s)
     return s->account;
 }
 
-size_t session_handles(struct session *s, uint64_t **out)
+size_t session_handles(struct session *s, bool failed, uint64_t **out)
 {
     size_t n = 0;
 
     pthread_mutex_lock(&s->lock);
-    uint64_t *ids = dp_malloc_n(s->n_handles + 1, sizeof(*ids));
+    uint64_t *ids = dp_malloc_n(s->n_handles + s->client_handles.n + 1, sizeof(*ids));
     for (size_t i = 0; ids != NULL && i < s->n_handles; i++)
         if (s->handles[i].tensor != NULL)
             ids[n++] = s->handles[i].id;
+    const client_handle *first = ids != NULL ? s->client_handles.reachable.oldest : NULL;
+    for (const client_handle *e = first; e != NULL; e = e->newer)
+        if (e->tensor != NULL)
+            ids[n++] = e->id;
+    first = ids != NULL && failed ? s->client_handles.failed.oldest : NULL;
+    for (const client_handle *e = first; e != NULL; e = e->newer)
+        ids[n++] = e->id;
     pthread_mutex_unlock(&s->lock);
     *out = ids;
     return n;
@@ -404,6 +407,10 @@ uint64_t session_handle_of(struct session *s, const dp_tensor *t)
     for (size_t i = 0; id == 0 && i < s->n_handles; i++)
         if (s->handles[i].tensor == t)
             id = s->handles[i].id;
+    const client_handle *first = id == 0 ? s->client_handles.reachable.oldest : NULL;
+    for (const client_handle *e = first; id == 0 && e != NULL; e = e->newer)
+        if (e->tensor == t)
+            id = e->id;
     pthread_mutex_unlock(&s->lock);
     return id;
 }

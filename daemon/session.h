@@ -6,6 +6,7 @@
 #ifndef DAEMON_SESSION_H
 #define DAEMON_SESSION_H
 
+#include "client_handles.h"
 #include "request.h"
 #include <stdatomic.h>
 
@@ -103,6 +104,7 @@ struct session {
     size_t n_handles, cap_handles;
     size_t n_released; /* number of entries of `handles` whose handle was released */
     uint64_t last_handle;
+    client_handles client_handles;
     handle_list generators;
     handle_list objects;
     dp_generators *default_generators; /* owned; has its own lock */

@@ -17,7 +17,13 @@ Shared memory: share(data) makes a memfd that a literal names, {"dtype": "float3
 Bytes are sent as attachments: a bytes-like value of a member "attachment" in the params is sent
 after the line, and in an answer the value of every "attachment" is bytes.  Requests may be
 pipelined: call send() several times, then receive() as many times; answers arrive in the order of
-the requests.  A call() that is interrupted (Ctrl-C, a timeout) is abandoned: its answer is dropped
+the requests.  With "into" a request gives its outputs handles of your choice, integers below 0,
+which the next requests may use without waiting for its answer:
+
+    d.send("tensor.create", data=[1, 2], into=-1)
+    d.send("op.call", **dispatchd.op_params("aten::neg", {"tensor": -1}, into=-2))
+
+A call() that is interrupted (Ctrl-C, a timeout) is abandoned: its answer is dropped
 when it arrives.  Only one thread at a time may use a client.
 """
 
@@ -183,10 +189,12 @@ class Client:
             raise RuntimeError("receive() the answers to what was sent before a call()")
         return _result(self._answer(self._send(method, params)))
 
-    def op(self, name, /, *args, returns="handle", **kwargs):
+    def op(self, name, /, *args, returns="handle", into=None, **kwargs):
         """Call an operator; return its output, or the list of its outputs if there is not exactly
-        one.  returns: "handle", "data" or "attachment", how output tensors are returned."""
-        outputs = self.call("op.call", **op_params(name, *args, returns=returns, **kwargs))["outputs"]
+        one.  returns: "handle", "data" or "attachment", how output tensors are returned.  into: the
+        handle of the output, an integer below 0 that is free, or a list with one for each output."""
+        params = op_params(name, *args, returns=returns, into=into, **kwargs)
+        outputs = self.call("op.call", **params)["outputs"]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def release(self, *tensors):
@@ -196,6 +204,11 @@ class Client:
                          tensors=[t["tensor"] if isinstance(t, dict) else t for t in tensors])
 
     # -- pipelining ------------------------------------------------------------------------------
+
+    def notify(self, method, /, **params):
+        """Send a notification, which is not answered; call("session.sync") tells which have
+        failed."""
+        self.send_message({"jsonrpc": "2.0", "method": method, "params": params})
 
     def send(self, method, /, **params):
         """Send a request without waiting for its answer; returns its id.
@@ -353,9 +366,11 @@ def _result(answer):
     return result
 
 
-def op_params(name, /, *args, returns="handle", **kwargs):
-    """Return the params of op.call for these arguments; returns: see Client.op()."""
+def op_params(name, /, *args, returns="handle", into=None, **kwargs):
+    """Return the params of op.call for these arguments; returns, into: see Client.op()."""
     params = {"op": name, "args": to_wire(args), "return": returns}
+    if into is not None:
+        params["into"] = into
     return {**params, "kwargs": {k: to_wire(v) for k, v in kwargs.items()}} if kwargs else params
 
 

@@ -142,7 +142,9 @@ static void answer_waiting(executor *ex, struct connection *c, const dp_error *e
     uint64_t since = c->check_at;
 
     /* `j` is a batch: only its current request is answered, and the next one must run */
+    j->rq.session = session_ref(c->session); /* its handles fail */
     if (j->stage == JOB_PARSED && !request_give_up(&j->rq, err)) {
+        j->rq.session = session_unref(j->rq.session);
         c->parked = NULL;
         c->check_at = turns_check_time(c);
         turns_enter(ex, c);
@@ -175,6 +177,7 @@ static job_list check_waiting(executor *ex, uint64_t now)
         if (j->stage == JOB_NEW) {
             turns_end_wait(ex, c);
             c->busy = true;
+            j->rq.session = session_ref(c->session);
             job_push(&unparsed, job_pop(&c->queue));
         } else if (j->stage == JOB_ANSWERED || need_not_run(j, now, &err)) {
             answer_waiting(ex, c, &err);
@@ -195,9 +198,14 @@ static void parsed_waiting(task *t)
     pthread_mutex_lock(&ex->lock);
     c->busy = false;
     if (c->gone) {
+        dp_error err = DP_ERROR_INIT;
+        job_fail_cancelled(&err);
+        if (j->stage == JOB_PARSED)
+            request_abandon(&j->rq, &err);
         job_push(&ex->done, j);
         uv_async_send(ex->async);
     } else {
+        j->rq.session = session_unref(j->rq.session); /* `c` still has a reference */
         jobs_push_front(&c->queue, j);
         turns_await(ex, c);
     }

@@ -78,6 +78,16 @@ static bool cancelled(executor *ex, const job *j)
     return found;
 }
 
+/* Must `j` be answered with an error, which `*err` gets, instead of being run? */
+static bool must_not_run(executor *ex, const job *j, dp_error *err)
+{
+    if (cancelled(ex, j))
+        return job_fail_cancelled(err) < 0;
+    return j->body_lost &&
+           dp_error_set(err, DP_ERESOURCE, "out of memory: attachments of %zu bytes",
+                        j->rq.bytes_charged - j->rq.line_bytes) < 0;
+}
+
 /* Make `j` the running job of its connection, so that executor_cancel() finds `j`.  A call.cancel
  * that was read earlier is found in connection.cancels. */
 static void set_running(executor *ex, job *j)
@@ -219,21 +229,20 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
 int job_execute(executor *ex, job *j, dp_ctx *ctx, bool on_loop)
 {
     request *rq = &j->rq;
+    dp_error err;
     int outcome = RUN_DONE;
 
+    dp_error_clear(&err);
     j->on_loop = on_loop;
     rq->t_started = nanos();
     if (j->stage == JOB_NEW)
         job_parse(j);
     if (j->stage == JOB_PARSED && !on_loop)
         set_running(ex, j);
-    if (j->stage == JOB_PARSED && j->ctx == NULL && cancelled(ex, j)) {
-        dp_error err = DP_ERROR_INIT;
-        job_fail_cancelled(&err);
+    if (j->stage == JOB_PARSED && j->ctx == NULL && must_not_run(ex, j, &err))
         request_fail(rq, &err);
-    } else if (j->stage == JOB_PARSED) {
+    else if (j->stage == JOB_PARSED)
         outcome = run_parsed(ex, j, ctx);
-    }
     if (!on_loop && outcome != RUN_ANSWERED)
         clear_running(ex, j);
     if (outcome == RUN_DONE)

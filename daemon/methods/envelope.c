@@ -1,7 +1,7 @@
 /* envelope.c -- JSON-RPC 2.0: reads one message, runs its methods and writes one answer's line.
  *
  * Only this file knows the names of JSON-RPC's members and its error codes.  The answer of a failed
- * method contains only its error. */
+ * method contains only its error.  Over 500 lines: a second file would have to know them, too. */
 #include "methods.h"
 #include <stddef.h>
 #include <string.h>
@@ -41,6 +41,18 @@ static void open_answer(jw *w, const cJSON *id)
         jw_null(w);
 }
 
+/* Write which failed handle the request used, and which request should have made its tensor. */
+static void write_cause(jw *w, uint64_t handle, const failure *f)
+{
+    jw_key(w, "cause");
+    jw_object(w);
+    member_int(w, "tensor", (int64_t)handle);
+    member_str(w, "method", f->method);
+    jw_key(w, "id");
+    jw_raw(w, f->request_id, strlen(f->request_id));
+    jw_object_end(w);
+}
+
 static void write_data(jw *w, const dp_error *err, const run *r)
 {
     const char *type = dp_error_name(err->code);
@@ -64,6 +76,8 @@ static void write_data(jw *w, const dp_error *err, const run *r)
             jw_int(w, (int64_t)r->written[i]);
         jw_array_end(w);
     }
+    if (r != NULL && r->cause != NULL)
+        write_cause(w, r->cause_handle, r->cause);
     jw_object_end(w);
 }
 
@@ -285,13 +299,33 @@ static int write_result(request *rq, const envelope *e, bool in_batch, dp_error 
     return check_answer(rq, in_batch, err);
 }
 
+/* Read the members of `msg`, which need not be valid, for into_fail() and sync_note(). */
+static failed_request failed_of(const cJSON *msg)
+{
+    const char *name = param_str(msg, "method");
+
+    return (failed_request){name != NULL ? method_find(name) : NULL, param(msg, "params"),
+                            param(msg, "id")};
+}
+
+/* Record that request `msg` has failed with `*err`: its handles fail, and session.sync answers the
+ * failure of a notification.  `code`: the JSON-RPC code.  `r`: NULL if no method ran. */
+static void note_failure(request *rq, const cJSON *msg, int code, const dp_error *err, const run *r)
+{
+    const failed_request f = failed_of(msg);
+
+    into_fail(rq, &f, r, err);
+    if (f.id == NULL && code != RPC_REQUEST) /* an invalid request is answered, with id null */
+        sync_note(rq, &f, err);
+}
+
 static bool runs_again(int rc)
 {
     return rc == DP_EWORKER || rc == DP_EWAIT;
 }
 
 /* Run the method and append its answer or its error to `rq->out`. */
-static int run_method(request *rq, const envelope *e, bool in_batch)
+static int run_method(request *rq, const cJSON *msg, const envelope *e, bool in_batch)
 {
     dp_error err;
 
@@ -318,6 +352,8 @@ static int run_method(request *rq, const envelope *e, bool in_batch)
         maps_undo(rq);
     if (rc == DP_EWORKER && r->called)
         return rc;
+    if (rc < 0 && !runs_again(rc))
+        note_failure(rq, msg, rpc_code(rc), &err, r);
     if (rc < 0 && !runs_again(rc) && e->id != NULL)
         write_error(&rq->out, e->id, rpc_code(rc), &err, r);
     request_drop(rq);
@@ -337,7 +373,8 @@ static int run_one(request *rq, const cJSON *msg, bool in_batch)
     if (code == 0 && dp_shapes_pin(&err) < 0)
         code = RPC_SERVER;
     if (code == 0)
-        return run_method(rq, &e, in_batch);
+        return run_method(rq, msg, &e, in_batch);
+    note_failure(rq, msg, code, &err, NULL);
     if (e.id != NULL || code == RPC_REQUEST)
         write_error(&rq->out, e.id, code, &err, NULL);
     return 0;
@@ -416,13 +453,14 @@ static void set_overdue_error(const request *rq, bool calls, dp_error *err)
         snprintf(err->op, sizeof(err->op), "%s", dp_op_name(op));
 }
 
-bool request_overdue(const request *rq, bool calls, request *successor)
+bool request_overdue(request *rq, bool calls, request *successor)
 {
     bool batch = request_is_batch(rq);
     const cJSON *msg = batch ? rq->member : rq->root;
     dp_error err = DP_ERROR_INIT;
 
     set_overdue_error(rq, calls, &err);
+    note_failure(rq, msg, RPC_SERVER, &err, NULL);
     if (rq->mark.len > 0) {
         jw_text(&successor->out, rq->out.s, rq->mark.len);
         successor->out.depth = rq->mark.depth;
@@ -447,7 +485,8 @@ static void fail_one(request *rq, const cJSON *msg, bool in_batch, const dp_erro
     envelope e;
     dp_error ignored = DP_ERROR_INIT;
 
-    open_envelope(rq, msg, in_batch, &e, &ignored);
+    int code = open_envelope(rq, msg, in_batch, &e, &ignored);
+    note_failure(rq, msg, code, err, NULL);
     if (e.id != NULL)
         write_error(&rq->out, e.id, RPC_SERVER, err, NULL);
 }
@@ -474,6 +513,17 @@ bool request_give_up(request *rq, const dp_error *err)
     }
     end_line(rq);
     return true;
+}
+
+void request_abandon(request *rq, const dp_error *err)
+{
+    const cJSON *msg =
+        request_is_batch(rq) ? rq->batch_begun ? rq->member : rq->root->child : rq->root;
+
+    for (; msg != NULL; msg = request_is_batch(rq) ? msg->next : NULL) {
+        const failed_request f = failed_of(msg);
+        into_fail(rq, &f, NULL, err);
+    }
 }
 
 void request_refuse(request *rq, const dp_error *err)

@@ -4,9 +4,9 @@
 #include <dispatchd/grad.h>
 
 /* Return the handle that `j` of type tensor_handle is: a number, or an object with a number. */
-static uint64_t handle_of(const cJSON *j)
+static uint64_t named_handle(const cJSON *j)
 {
-    return (uint64_t)(json_type(j) == cJSON_Object ? param(j, "tensor") : j)->valuedouble;
+    return handle_of(json_type(j) == cJSON_Object ? param(j, "tensor") : j);
 }
 
 /* Pin the tensors in a JSON array of the type tensor_handle: `out` [n]. */
@@ -17,7 +17,7 @@ static int pin_tensors(request *rq, const cJSON *list, dp_tensor **out, dp_error
 
     cJSON_ArrayForEach(item, list)
     {
-        int rc = run_pin(rq, handle_of(item), &inside, &out[inside.index], err);
+        int rc = run_pin(rq, named_handle(item), &inside, &out[inside.index], err);
         if (rc < 0)
             return rc;
         inside.index++;
@@ -33,8 +33,8 @@ static int read_tensor(request *rq, const cJSON *j, bool numbers, const json_pat
     dp_value v = {0};
 
     *out = NULL;
-    if (numbers && json_is_int(j) && j->valuedouble >= 1)
-        return run_pin(rq, handle_of(j), at, out, err);
+    if (numbers && json_is_int(j))
+        return run_pin(rq, named_handle(j), at, out, err);
     int rc = value_from_json(rq, j, at, &v, err);
     if (rc < 0)
         return rc;
@@ -137,7 +137,7 @@ int grad_get(request *rq, const grad_get_params *p, jw *w, dp_error *err)
 {
     dp_tensor *t, *grad;
     uint64_t handle;
-    int rc = run_pin(rq, handle_of(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
+    int rc = run_pin(rq, named_handle(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
 
     if (rc < 0)
         return rc;
@@ -162,7 +162,7 @@ int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
 {
     json_path at = {NULL, "grad", 0};
     dp_tensor *t, *grad = NULL;
-    int rc = run_pin(rq, handle_of(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
+    int rc = run_pin(rq, named_handle(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
 
     if (rc == 0 && p->grad != NULL)
         rc = read_tensor(rq, p->grad, false, &at, &grad, err);
@@ -235,7 +235,7 @@ static void graph_to_json(jw *w, const cJSON *tensors, const dp_grad_graph *g,
     cJSON_ArrayForEach(item, tensors)
     {
         jw_object(w);
-        member_int(w, "tensor", handle_of(item));
+        member_int(w, "tensor", named_handle(item));
         member_int(w, "node", g->roots[root].to);
         member_int(w, "nr", g->roots[root++].nr);
         jw_object_end(w);
@@ -269,7 +269,7 @@ static int write_graph(request *rq, const grad_graph_params *p, const dp_grad_gr
         return err->code;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         handles[i] =
-            g->nodes[i].leaf != NULL ? session_handle_of(rq->session, g->nodes[i].leaf) : 0;
+            g->nodes[i].leaf != NULL ? session_named_handle(rq->session, g->nodes[i].leaf) : 0;
     if (p->format == GRAD_GRAPH_FORMAT_DOT &&
         (text = dp_grad_graph_dot(g, handles, dp_ctx_arena(rq->ctx))) == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: the text of a graph");

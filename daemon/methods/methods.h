@@ -12,6 +12,8 @@
  *   result.c                       writes dp_values and tensors as JSON
  *   lower.c inline.c               make programs from JSON
  *   run.c                          holds the arguments and handles of one running method
+ *   into.c                         handles that the client chooses, and what becomes of them
+ *   sync.c                         failures of notifications
  *   proto.c                        checks and reads params */
 #ifndef DAEMON_METHODS_H
 #define DAEMON_METHODS_H
@@ -38,7 +40,7 @@ int request_run(request *rq);
 /* Write into `successor`, a new request, the error answer for `rq`, whose deadline has passed.
  * `calls`: `rq` runs a kernel.  For a batch, `successor` also gets the answers so far and the
  * requests that have not run.  true: `successor` must run the remaining requests. */
-bool request_overdue(const request *rq, bool calls, request *successor);
+bool request_overdue(request *rq, bool calls, request *successor);
 /* Free `rq->run`, in which a method stores its arguments and results until the request is answered.
  * `rq->run` may be NULL. */
 void request_drop(request *rq);
@@ -51,6 +53,9 @@ void request_fail(request *rq, const dp_error *err);
 /* Answer `*err` instead of running the current request: `rq` itself, or the next request of a
  * batch.  false: other requests of the batch must still run.  `rq` must be parsed. */
 bool request_give_up(request *rq, const dp_error *err);
+/* The client of `rq`, which is parsed, has left: nobody runs or answers `rq`.  The handles that its
+ * requests should have made fail with `*err`. */
+void request_abandon(request *rq, const dp_error *err);
 bool request_is_batch(const request *rq);
 /* Add `text` to the warnings of the request that this thread runs, if it runs one. */
 void request_warn(const char *text);
@@ -213,6 +218,12 @@ typedef struct run {
     size_t n_pins, cap_pins;
     uint64_t *fresh; /* handles that this method made; released if it fails */
     size_t n_fresh, cap_fresh;
+    uint64_t number;   /* number of this run; no other run of the daemon has it */
+    const cJSON *into; /* param "into", if its handles are reserved (into.c) */
+    size_t n_reserved; /* number of these handles that name no tensor yet */
+    /* owned: the first error of an argument whose handle has failed, and that handle; NULL: none */
+    failure *cause;
+    uint64_t cause_handle;
     /* tensor literals become constants of a program, and are charged with that program */
     bool constants;
     /* tensor literals in memfds use one mapping, to which clients may write during the call */
@@ -251,8 +262,14 @@ int run_check_deadline(const request *rq, uint64_t now, dp_error *err);
 void run_undo(request *rq);
 /* Allocate `bytes` bytes in the arena of `rq->ctx`; they are freed when the request ends. */
 void *run_alloc(request *rq, size_t bytes, dp_error *err);
+/* The handle that `j`, an integer below 2^53 in magnitude, stands for. */
+static inline uint64_t handle_of(const cJSON *j)
+{
+    return (uint64_t)(int64_t)j->valuedouble;
+}
 /* Find the tensor with this handle, and hold a reference to it until the method ends.  `*out` is
- * borrowed.  DP_ENOTFOUND: the session has no such handle; the message names path `at`.  DP_EWAIT
+ * borrowed.  DP_ENOTFOUND: the session has no such handle; the message names path `at`.  If the
+ * handle has failed, its error is that of the request that should have made the tensor.  DP_EWAIT
  * or, while the daemon drains, DP_EBUSY: a stuck call uses the tensor's memory. */
 int run_pin(request *rq, uint64_t handle, const json_path *at, dp_tensor **out, dp_error *err);
 /* Like run_pin(), but for the generator with this handle. */
@@ -273,6 +290,12 @@ void run_written(run *r, const dp_tensor *t);
 /* Create a new handle of the session for a tensor, a generator or an object.  run_undo() releases
  * the handle if the method fails. */
 int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err);
+/* Like run_put(), but if `entry` of param "into" is given (see into_is_given()), the handle is that
+ * number, which into_reserve() has reserved. */
+int run_put_at(request *rq, dp_tensor *t, const cJSON *entry, uint64_t *handle, dp_error *err);
+/* Like run_put(), for a method with one output: if param `into` is not NULL, the handle is the
+ * number in it.  Fails if `into` is not one number below 0 that is free. */
+int run_put_one(request *rq, dp_tensor *t, const cJSON *into, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
 /* Add an attachment to the answer and return its index; -1: no memory.  Takes over `elements` and
@@ -307,6 +330,41 @@ int shared_from_params(request *rq, const tensor_create_params *p, const json_pa
 uint64_t shared_to_answer(request *rq, dp_shared *s, bool *fresh, dp_error *err);
 /* Undo a failed method: drop the numbers that it gave. */
 void maps_undo(request *rq);
+
+/* -- into.c: param "into", handles that the client chooses -- */
+
+/* The entries of `into`, one for each output: the first one, and the one after `entry`; NULL: there
+ * is none.  `into` may be NULL. */
+const cJSON *into_first(const cJSON *into);
+const cJSON *into_next(const cJSON *into, const cJSON *entry);
+bool into_is_given(const cJSON *entry); /* Is `entry` neither NULL nor a JSON null? */
+/* The next four functions do nothing if `into` is NULL.  Check that the numbers are below 0, and
+ * that tensors are returned as handles; `how`: RETURN_HANDLE, RETURN_DATA, ... */
+int into_check(const cJSON *into, int how, dp_error *err);
+/* Check that `into` has `n` entries, as many as `what` has outputs. */
+int into_check_count(const cJSON *into, uint32_t n, const char *what, dp_error *err);
+/* Check that output `v` is a tensor, or a list of tensors as long as the array `entry`.  Of a
+ * tensor only the tag is read. */
+int into_check_value(const cJSON *entry, const dp_value *v, const json_path *at, dp_error *err);
+/* Reserve the handles in `into`, which were checked, for this run.  They are free again when it
+ * ends, unless they name tensors then, or have failed.  DP_EEXISTS: one is not free. */
+int into_reserve(request *rq, const cJSON *into, dp_error *err);
+void into_unreserve(const run *r, struct session *s); /* Free those that name no tensor. */
+/* A request that has failed; its params may not have been checked. */
+typedef struct failed_request {
+    const method *method; /* NULL: unknown */
+    const cJSON *params;  /* NULL: none */
+    const cJSON *id;      /* NULL: a notification */
+} failed_request;
+/* Let the handles in param "into" of `f`, which has failed with `*err`, fail: those that are free
+ * or reserved for `rq->run`, at most LIMIT_SESSION_FAILED.  `r`: the run that failed; NULL: none,
+ * or it still runs. */
+void into_fail(request *rq, const failed_request *f, const run *r, const dp_error *err);
+
+/* -- sync.c -- */
+
+/* Store the failure `*err` of the notification `f` for session.sync. */
+void sync_note(request *rq, const failed_request *f, const dp_error *err);
 
 /* -- number.c -- */
 
@@ -343,8 +401,10 @@ enum { /* how to write a tensor: the enum of proto/types/return_kind.json, and R
        RETURN_DESCRIBED,
 };
 /* Write one returned value.  A tensor becomes an object with its dtype, shape, device and the like
- * (a descriptor), and either a new handle (RETURN_HANDLE) or its elements. */
-int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err);
+ * (a descriptor), and either a handle (RETURN_HANDLE) or its elements.  `into` is an entry of param
+ * "into" that into_check_value() accepts; without one (NULL, or a JSON null) handles are new ones
+ * of the session. */
+int value_to_json(request *rq, jw *w, const dp_value *v, int how, const cJSON *into, dp_error *err);
 /* Write the descriptor of `t` as one JSON object.  `how` adds the elements of `t` (as JSON or as an
  * attachment), or everything known about `t` (RETURN_DESCRIBED).  handle 0: the member "tensor" is
  * omitted. */

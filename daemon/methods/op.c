@@ -1,7 +1,8 @@
 /* op.c -- op.call: reads JSON arguments, binds and calls the operator, writes its outputs.
  *
- * If the client asks for handles, every output gets a new one, with one exception: if the schema
- * marks an output as a written argument, the answer has the handle of that argument. */
+ * If the client asks for handles, every output gets a new one, or that in param "into", with one
+ * exception: if the schema marks an output as a written argument, its answer has the handle of that
+ * argument. */
 #include "methods.h"
 #include <stdio.h>
 #include <string.h>
@@ -170,25 +171,79 @@ static uint64_t written_handle(const request *rq, const dp_bound *b, uint32_t i)
     return argument->tag == DP_TAG_TENSOR ? run_handle(rq->run, argument->u.t) : 0;
 }
 
-static int output_to_json(request *rq, jw *w, const dp_bound *b, const dp_value *rets, uint32_t i,
-                          int how, dp_error *err)
+/* Check that an entry of "into" fits return `i` by the schema in `info`, before the call. */
+static int check_into_return(const request *rq, const dp_bound *b, const dp_schema_info *info,
+                             uint32_t i, const cJSON *entry, dp_error *err)
 {
+    json_path into = {NULL, "into", 0}, at = {&into, NULL, i};
+    dp_arg_info ret = {.size = sizeof(ret)};
+    uint64_t written = written_handle(rq, b, i);
+
+    if (!into_is_given(entry))
+        return 0;
+    if (written != 0)
+        return json_path_fail(err, DP_EVALUE, &at,
+                              "%s answers the handle %lld of the argument that it writes: expected "
+                              "null",
+                              dp_op_name(b->op), (long long)written);
+    /* the length of a list, and what an Any is, are known after the call only */
+    bool is_list = dp_op_ret(info, i, &ret) && ret.type == DP_TYPE_TENSOR && ret.depth > 0;
+    if (ret.type == DP_TYPE_OTHER || (is_list && json_type(entry) == cJSON_Array))
+        return 0;
+    const dp_value like = {ret.type != DP_TYPE_TENSOR ? DP_TAG_INT
+                           : is_list                  ? DP_TAG_TENSORS
+                                                      : DP_TAG_TENSOR,
+                           0,
+                           {0}};
+    return into_check_value(entry, &like, &at, err);
+}
+
+/* Check param "into" against the schema of the bound operator, and reserve its handles. */
+static int reserve_into(request *rq, const dp_bound *b, const cJSON *into, dp_error *err)
+{
+    dp_schema_info info = {.size = sizeof(info)};
+    uint32_t i = 0;
+
+    if (into == NULL)
+        return 0;
+    int rc = into_check_count(into, b->n_rets, dp_op_name(b->op), err);
+    if (rc < 0)
+        return rc;
+    if (dp_ctx_begin(rq->ctx) < 0)
+        return run_ctx_error(rq, err);
+    if (dp_schema_info_get(rq->ctx, b->op, &info) < 0)
+        rc = run_ctx_error(rq, err);
+    for (const cJSON *e = into_first(into); e != NULL && rc == 0; e = into_next(into, e))
+        rc = check_into_return(rq, b, &info, i++, e, err);
+    dp_ctx_end(rq->ctx);
+    return rc == 0 ? into_reserve(rq, into, err) : rc;
+}
+
+static int output_to_json(request *rq, jw *w, const dp_bound *b, const dp_value *rets, uint32_t i,
+                          int how, const cJSON *into, dp_error *err)
+{
+    json_path at = {NULL, "into", 0};
+
     uint64_t handle = how == RETURN_HANDLE ? written_handle(rq, b, i) : 0;
 
     if (handle != 0 && rets[i].tag == DP_TAG_TENSOR)
         return tensor_to_json(rq, w, rets[i].u.t, handle, how, err);
-    return value_to_json(rq, w, &rets[i], how, err);
+    int rc = into_check_value(into, &rets[i], &(json_path){&at, NULL, i}, err);
+    return rc == 0 ? value_to_json(rq, w, &rets[i], how, into, err) : rc;
 }
 
-static int outputs_to_json(request *rq, jw *w, const dp_bound *b, const dp_value *rets, int how,
-                           dp_error *err)
+static int outputs_to_json(request *rq, jw *w, const dp_bound *b, const dp_value *rets,
+                           const op_call_params *p, dp_error *err)
 {
+    const cJSON *entry = into_first(p->into);
     int rc = 0;
 
     jw_key(w, "outputs");
     jw_array(w);
-    for (uint32_t i = 0; i < b->n_rets && rc == 0; i++)
-        rc = output_to_json(rq, w, b, rets, i, how, err);
+    for (uint32_t i = 0; i < b->n_rets && rc == 0; i++) {
+        rc = output_to_json(rq, w, b, rets, i, p->return_, entry, err);
+        entry = into_next(p->into, entry);
+    }
     jw_array_end(w);
     return rc;
 }
@@ -316,7 +371,7 @@ static int answer_call(request *rq, const op_call_params *p, jw *w, dp_error *er
     if (!run_is_quick(rq, answer_bytes(r->rets, r->bound.n_rets, p->return_)))
         return DP_EWORKER;
     jw_object(w);
-    int rc = outputs_to_json(rq, w, &r->bound, r->rets, p->return_, err);
+    int rc = outputs_to_json(rq, w, &r->bound, r->rets, p, err);
     warnings_to_json(rq, w);
     if (p->trace)
         trace_to_json(rq, w);
@@ -333,11 +388,15 @@ int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
 
     /* otherwise the main thread has run the call, and this worker only answers it */
     if (!rq->run->called) {
-        rc = begin_call(rq, err);
+        rc = into_check(p->into, p->return_, err);
+        if (rc == 0)
+            rc = begin_call(rq, err);
         run_name(rq);
         run_mode(rq, &asked);
         if (rc == 0)
             rc = bind_call(rq, p, err);
+        if (rc == 0)
+            rc = reserve_into(rq, &rq->run->bound, p->into, err);
         if (rc == 0)
             rc = run_call(rq, p, err);
         run_mode_end(rq, &asked);

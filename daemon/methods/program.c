@@ -1,8 +1,9 @@
 /* program.c -- program.create, program.run, program.describe, program.release.
  *
  * lower.c makes programs from JSON; this file gives them handles, runs and describes them.  As in
- * op.call, every output gets a new handle if the client asks for handles; but if a step wrote an
- * input of the program and returned it, the answer has the handle of the input. */
+ * op.call, every output gets a new handle, or that in param "into", if the client asks for handles;
+ * but if a step wrote an input of the program and returned it, the answer has the handle of the
+ * input. */
 #include "methods.h"
 #include <dispatchd/grad.h>
 #include <string.h>
@@ -84,19 +85,44 @@ static int inputs_by_name(request *rq, const cJSON *object, const dp_program *p,
     return rc;
 }
 
-static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n, int how, dp_error *err)
+static int fail_written(uint32_t output, uint64_t handle, dp_error *err)
 {
+    json_path into = {NULL, "into", 0};
+
+    return json_path_fail(err, DP_EVALUE, &(json_path){&into, NULL, output},
+                          "the program answers the handle %lld of the input that it writes: "
+                          "expected null",
+                          (long long)handle);
+}
+
+/* Write output `i`.  `entry`: its entry of param "into", or NULL. */
+static int output_to_json(request *rq, jw *w, const dp_run *r, uint32_t i, int how,
+                          const cJSON *entry, dp_error *err)
+{
+    const dp_value *v = &r->outputs[i];
+    json_path into = {NULL, "into", 0};
+    bool is_argument = r->written[i] && how == RETURN_HANDLE && v->tag == DP_TAG_TENSOR;
+    uint64_t handle = is_argument ? run_handle(rq->run, v->u.t) : 0;
+
+    if (handle != 0)
+        return into_is_given(entry) ? fail_written(i, handle, err)
+                                    : tensor_to_json(rq, w, v->u.t, handle, how, err);
+    int rc = into_check_value(entry, v, &(json_path){&into, NULL, i}, err);
+    return rc == 0 ? value_to_json(rq, w, v, how, entry, err) : rc;
+}
+
+static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n,
+                           const program_run_params *p, dp_error *err)
+{
+    const cJSON *entry = into_first(p->into);
     int rc = 0;
 
     jw_object(w);
     jw_key(w, "outputs");
     jw_array(w);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
-        const dp_value *v = &r->outputs[i];
-        bool is_argument = r->written[i] && how == RETURN_HANDLE && v->tag == DP_TAG_TENSOR;
-        uint64_t handle = is_argument ? run_handle(rq->run, v->u.t) : 0;
-        rc = handle != 0 ? tensor_to_json(rq, w, v->u.t, handle, how, err)
-                         : value_to_json(rq, w, v, how, err);
+        rc = output_to_json(rq, w, r, i, p->return_, entry, err);
+        entry = into_next(p->into, entry);
     }
     jw_array_end(w);
     warnings_to_json(rq, w);
@@ -181,19 +207,41 @@ static int run_steps(request *rq, const dp_program *p, const dp_program_info *in
     return 0;
 }
 
-static int run_and_answer(request *rq, const dp_program *p, const dp_value *inputs, int how, jw *w,
-                          dp_error *err)
+/* Check param "into" against what is known of the outputs before the program runs, and reserve its
+ * handles. */
+static int reserve_into(request *rq, const dp_program *p, const dp_program_info *info,
+                        const dp_value *inputs, const cJSON *into, dp_error *err)
+{
+    int rc = into_check_count(into, info->n_outputs, "the program", err);
+    uint32_t i = 0;
+
+    for (const cJSON *e = into_first(into); e != NULL && rc == 0; e = into_next(into, e), i++) {
+        dp_alias a = {.size = sizeof(a)};
+        dp_program_output_alias(p, i, &a);
+        if (!into_is_given(e) || a.kind != DP_ALIAS_INPUT || !a.same ||
+            !dp_program_input_written(p, a.index) || inputs[a.index].tag != DP_TAG_TENSOR)
+            continue;
+        uint64_t handle = run_handle(rq->run, inputs[a.index].u.t);
+        rc = handle != 0 ? fail_written(i, handle, err) : 0;
+    }
+    return rc == 0 ? into_reserve(rq, into, err) : rc;
+}
+
+static int run_and_answer(request *rq, const dp_program *p, const dp_value *inputs,
+                          const program_run_params *params, jw *w, dp_error *err)
 {
     dp_program_info info = {.size = sizeof(info)};
     dp_run *r = NULL;
 
     dp_program_info_get(p, &info);
-    int rc = prepare_run(rq, inputs, info.n_outputs, &r, err);
+    int rc = reserve_into(rq, p, &info, inputs, params->into, err);
+    if (rc == 0)
+        rc = prepare_run(rq, inputs, info.n_outputs, &r, err);
     if (rc == 0)
         rc = run_steps(rq, p, &info, r, err);
     if (rc < 0)
         return rc;
-    rc = outputs_to_json(rq, w, r, info.n_outputs, how, err);
+    rc = outputs_to_json(rq, w, r, info.n_outputs, params, err);
     dp_values_release(r->outputs, info.n_outputs);
     return rc;
 }
@@ -207,13 +255,16 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
     if (p->has_program == (p->steps != NULL) || p->has_program == (p->outputs != NULL))
         return json_path_fail(err, DP_EPARAMS, NULL,
                               "expected either program, or steps and outputs");
+    int rc = into_check(p->into, p->return_, err);
+    if (rc < 0)
+        return rc;
     if (dp_checkpoint(rq->ctx) < 0)
         return run_ctx_error(rq, err);
     run_name(rq);
     run_mode(rq, &asked);
-    int rc = find_program(rq, p, &program, &inputs, err);
+    rc = find_program(rq, p, &program, &inputs, err);
     if (rc == 0)
-        rc = run_and_answer(rq, program, inputs, p->return_, w, err);
+        rc = run_and_answer(rq, program, inputs, p, w, err);
     run_mode_end(rq, &asked);
     dp_program_unref(program);
     return rc;
@@ -238,7 +289,7 @@ static int args_to_json(request *rq, jw *w, const dp_program *p, uint32_t step,
         }
         dp_program_value_name(p, s->args[i], text);
         if (v != NULL && text[0] == '\0') {
-            rc = value_to_json(rq, w, v, RETURN_DESCRIBED, err);
+            rc = value_to_json(rq, w, v, RETURN_DESCRIBED, NULL, err);
             continue;
         }
         jw_object(w);

@@ -395,7 +395,7 @@ int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uin
     return 0;
 }
 
-static int tensor_out(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
+static int tensor_out(request *rq, jw *w, dp_tensor *t, int how, const cJSON *into, dp_error *err)
 {
     uint64_t handle = 0;
 
@@ -403,7 +403,7 @@ static int tensor_out(request *rq, jw *w, dp_tensor *t, int how, dp_error *err)
         jw_null(w);
         return 0;
     }
-    if (how == RETURN_HANDLE && run_put(rq, t, &handle, err) < 0)
+    if (how == RETURN_HANDLE && run_put_at(rq, t, into, &handle, err) < 0)
         return err->code;
     return tensor_to_json(rq, w, t, handle, how, err);
 }
@@ -427,11 +427,11 @@ static void complex_to_json(jw *w, const double *z)
 }
 
 static int item_to_json(request *rq, jw *w, const dp_value *list, uint32_t i, int how,
-                        dp_error *err)
+                        const cJSON *into, dp_error *err)
 {
     switch (list->tag) {
     case DP_TAG_TENSORS:
-        return tensor_out(rq, w, list->u.tensors[i], how, err);
+        return tensor_out(rq, w, list->u.tensors[i], how, into, err);
     case DP_TAG_INTS:
         jw_value_int(w, list->u.ints[i]);
         return 0;
@@ -442,29 +442,33 @@ static int item_to_json(request *rq, jw *w, const dp_value *list, uint32_t i, in
         jw_bool(w, list->u.bools[i]);
         return 0;
     default:
-        return value_to_json(rq, w, &list->u.values[i], how, err);
+        return value_to_json(rq, w, &list->u.values[i], how, into, err);
     }
 }
 
-static int list_to_json(request *rq, jw *w, const dp_value *list, int how, dp_error *err)
+static int list_to_json(request *rq, jw *w, const dp_value *list, int how, const cJSON *into,
+                        dp_error *err)
 {
+    const cJSON *entry = into != NULL ? into->child : NULL;
     int rc = 0;
 
     jw_array(w);
-    for (uint32_t i = 0; i < list->len && rc == 0 && !w->failed; i++)
-        rc = item_to_json(rq, w, list, i, how, err);
+    for (uint32_t i = 0; i < list->len && rc == 0 && !w->failed; i++) {
+        rc = item_to_json(rq, w, list, i, how, entry, err);
+        entry = entry != NULL ? entry->next : NULL;
+    }
     jw_array_end(w);
     return rc;
 }
 
-int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
+int value_to_json(request *rq, jw *w, const dp_value *v, int how, const cJSON *into, dp_error *err)
 {
     switch (v->tag) {
     case DP_TAG_NONE:
         jw_null(w);
         return 0;
     case DP_TAG_TENSOR:
-        return tensor_out(rq, w, v->u.t, how, err);
+        return tensor_out(rq, w, v->u.t, how, into, err);
     case DP_TAG_INT:
         jw_value_int(w, v->u.i);
         return 0;
@@ -485,6 +489,6 @@ int value_to_json(request *rq, jw *w, const dp_value *v, int how, dp_error *err)
     case DP_TAG_OBJECT:
         return object_out(rq, w, v->u.o, err);
     default:
-        return list_to_json(rq, w, v, how, err);
+        return list_to_json(rq, w, v, how, into, err);
     }
 }

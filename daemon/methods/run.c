@@ -10,6 +10,8 @@
 
 int run_begin(request *rq, dp_error *err)
 {
+    static atomic_uint_fast64_t runs;
+
     if (rq->run != NULL)
         return 0;
     /* not dp_calloc(): zeroing the array `written` would be slow */
@@ -18,6 +20,7 @@ int run_begin(request *rq, dp_error *err)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a request");
     memset(rq->run, 0, offsetof(run, written));
     rq->run->step = -1;
+    rq->run->number = atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed) + 1;
     return 0;
 }
 
@@ -160,13 +163,28 @@ static int check_stuck(request *rq, bool (*uses)(const run *r, const void *what)
         "in use by a call that has not ended after its deadline, and the daemon leaves");
 }
 
+/* Describe why the session has no tensor `handle`.  A handle that has failed gives its own error,
+ * and is the cause of the request's failure. */
+static int fail_handle(request *rq, uint64_t handle, const json_path *at, dp_error *err)
+{
+    failure *f = is_client_handle(handle) ? session_failure(rq->session, handle) : NULL;
+
+    if (f == NULL)
+        return json_path_fail(err, DP_ENOTFOUND, at, "no tensor %lld in this session",
+                              (long long)handle);
+    failure_unref(rq->run->cause);
+    rq->run->cause = f;
+    rq->run->cause_handle = handle;
+    failure_get(f, err);
+    return err->code;
+}
+
 int run_pin(request *rq, uint64_t handle, const json_path *at, dp_tensor **out, dp_error *err)
 {
     dp_tensor *t = session_tensor_get(rq->session, handle);
 
     if (t == NULL)
-        return json_path_fail(err, DP_ENOTFOUND, at, "no tensor %llu in this session",
-                              (unsigned long long)handle);
+        return fail_handle(rq, handle, at, err);
     pin p = {.tensor = t, .handle = handle, .storage = dp_tensor_storage_id(t)};
     if (pin_add(rq->run, p, err) < 0)
         return DP_ERESOURCE;
@@ -260,6 +278,37 @@ int run_put(request *rq, dp_tensor *t, uint64_t *handle, dp_error *err)
     return fresh_add(rq->run, *handle, err);
 }
 
+int run_put_at(request *rq, dp_tensor *t, const cJSON *into, uint64_t *handle, dp_error *err)
+{
+    run *r = rq->run;
+
+    if (!into_is_given(into))
+        return run_put(rq, t, handle, err);
+    if (fresh_reserve(r, err) < 0)
+        return err->code;
+    *handle = handle_of(into);
+    int rc = session_put_at(rq->session, t, *handle, r->number, err);
+    if (rc < 0)
+        return rc;
+    r->n_reserved--;
+    return fresh_add(r, *handle, err);
+}
+
+int run_put_one(request *rq, dp_tensor *t, const cJSON *into, uint64_t *handle, dp_error *err)
+{
+    int rc = into_check(into, RETURN_HANDLE, err);
+
+    if (rc == 0)
+        rc = into_check_count(into, 1, "the answer", err);
+    const cJSON *entry = into_first(into);
+    if (rc == 0)
+        rc = into_check_value(entry, &(dp_value){DP_TAG_TENSOR, 0, {0}},
+                              &(json_path){&(json_path){NULL, "into", 0}, NULL, 0}, err);
+    if (rc == 0)
+        rc = into_reserve(rq, into, err);
+    return rc == 0 ? run_put_at(rq, t, entry, handle, err) : rc;
+}
+
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err)
 {
     if (fresh_reserve(rq->run, err) < 0)
@@ -312,6 +361,8 @@ static run *run_free(run *r, struct session *s)
             session_moved(s, p->tensor); /* an operator gave the tensor another storage */
         unpin(p);
     }
+    into_unreserve(r, s);
+    failure_unref(r->cause);
     dp_free(r->pins);
     dp_free(r->fresh);
     dp_free(r);

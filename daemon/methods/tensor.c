@@ -13,7 +13,7 @@ int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *e
     if (rc == 0 && p->requires_grad && dp_tensor_set_requires_grad(rq->ctx, t, true) < 0)
         rc = run_ctx_error(rq, err);
     if (rc == 0)
-        rc = run_put(rq, t, &handle, err);
+        rc = run_put_one(rq, t, p->into, &handle, err);
     return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
 }
 
@@ -72,7 +72,7 @@ int tensor_read(request *rq, const tensor_read_params *p, jw *w, dp_error *err)
 int tensor_list(request *rq, jw *w, dp_error *err)
 {
     uint64_t *handles = NULL;
-    size_t n = session_handles(rq->session, &handles);
+    size_t n = session_handles(rq->session, false, &handles);
 
     if (n > 0 && handles == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
@@ -94,35 +94,56 @@ int tensor_list(request *rq, jw *w, dp_error *err)
 
 enum { FREED_BYTES = 256 }; /* freeing this many bytes takes as long as printing one byte */
 
+/* Is `handle` one of the client's, which has failed?  It names no tensor but can be released. */
+static bool has_failed(const request *rq, uint64_t handle)
+{
+    failure *f = is_client_handle(handle) ? session_failure(rq->session, handle) : NULL;
+
+    failure_unref(f);
+    return f != NULL;
+}
+
+/* Find the tensor to release, and add to `*bytes` what its release costs. */
+static int count_released(request *rq, uint64_t handle, const json_path *at, size_t *bytes,
+                          dp_error *err)
+{
+    dp_tensor *t;
+    int rc = run_pin(rq, handle, at, &t, err);
+
+    if (rc < 0)
+        return rc;
+    DP_VIEW(v, t);
+    if (!run_may_reach(rq, v.device)) /* a release may wait for the device */
+        return DP_EWORKER;
+    *bytes += tensor_bytes(t) / FREED_BYTES;
+    return 0;
+}
+
 static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_error *err)
 {
     json_path at = {NULL, "tensors", 0}, inside = {&at, NULL, 0};
     const cJSON *item;
-    dp_tensor *t;
     size_t bytes = 0;
 
     cJSON_ArrayForEach(item, list)
     {
-        int rc = run_pin(rq, (uint64_t)item->valuedouble, &inside, &t, err);
+        int rc = has_failed(rq, handle_of(item))
+                     ? DP_OK
+                     : count_released(rq, handle_of(item), &inside, &bytes, err);
         if (rc < 0)
             return rc;
-        DP_VIEW(v, t);
-        if (!run_may_reach(rq, v.device)) /* a release may wait for the device */
-            return DP_EWORKER;
-        bytes += tensor_bytes(t) / FREED_BYTES;
         inside.index++;
     }
     if (!run_is_quick(rq, bytes))
         return DP_EWORKER;
-    cJSON_ArrayForEach(item, list) *released +=
-        session_release(rq->session, (uint64_t)item->valuedouble);
+    cJSON_ArrayForEach(item, list) *released += session_release(rq->session, handle_of(item));
     return 0;
 }
 
 static int64_t release_all(request *rq)
 {
     uint64_t *handles = NULL;
-    size_t n = session_handles(rq->session, &handles);
+    size_t n = session_handles(rq->session, true, &handles);
     int64_t released = 0;
 
     for (size_t i = 0; handles != NULL && i < n; i++)

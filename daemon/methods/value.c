@@ -88,7 +88,7 @@ static int handle_from_json(request *rq, const cJSON *j, const json_path *at, dp
                             dp_error *err)
 {
     dp_tensor *t;
-    int rc = run_pin(rq, (uint64_t)j->valuedouble, at, &t, err);
+    int rc = run_pin(rq, handle_of(j), at, &t, err);
 
     if (rc == 0)
         *out = dp_tensor_value(t);

@@ -1,6 +1,7 @@
 /* life.c -- the jobs of a connection, its cancelled requests, and its end.
  *
  * A job counts as outstanding from the time it is read until its answer is completely sent. */
+#define _GNU_SOURCE /* memmem */
 #include "methods/methods.h"
 #include "server.h"
 #include "transport/parts.h"
@@ -54,6 +55,7 @@ void connection_unref(struct connection *c)
     frame_fini(&c->frame);
     dp_keyset_unpin(c->state.pinned);
     drop_maps(c);
+    sync_drop(&c->state.failures);
     dp_free(c);
 }
 
@@ -216,6 +218,60 @@ static void on_closed(uv_handle_t *h)
     connection_unref(h->data);
 }
 
+/* -- requests that nobody will run, because their client has left -- */
+
+/* `t->arg` is the first of a list of jobs. */
+static void abandon(task *t)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    dp_error_set(&err, DP_ECANCELLED, "the connection was closed before the request ran");
+    for (job *j = t->arg; j != NULL; j = j->next) {
+        if (j->stage == JOB_NEW)
+            job_parse(j);
+        if (j->stage == JOB_PARSED)
+            request_abandon(&j->rq, &err);
+    }
+}
+
+static void abandoned(task *t)
+{
+    for (job *j = t->arg, *next; j != NULL; j = next) {
+        next = j->next;
+        connection_job_free(j);
+    }
+}
+
+/* May the request of `j` name handles in a param "into"? */
+static bool names_handles(const job *j)
+{
+    return j->stage != JOB_ANSWERED && j->rq.line != NULL &&
+           memmem(j->rq.line, j->rq.line_bytes, "\"into\"", 6) != NULL;
+}
+
+/* Free the jobs in `queued`, which have not run.  The handles that they should have made fail:
+ * other connections of the session may know them.  A worker does that, because the requests may
+ * have to be parsed. */
+static void abandon_jobs(struct connection *c, job_list *queued)
+{
+    job_list named = {NULL, NULL};
+    job *j;
+
+    while ((j = job_pop(queued)) != NULL) {
+        /* The job's kernel may have run and replaced storages of tensors; freeing the job charges
+         * them to its session. */
+        j->rq.session = session_ref(c->session);
+        if (names_handles(j) && !c->server->leaving)
+            job_push(&named, j);
+        else
+            connection_job_free(j);
+    }
+    if (named.head == NULL)
+        return;
+    named.head->side_task = (task){.work = abandon, .done = abandoned, .arg = named.head};
+    executor_task(&c->server->executor, &named.head->side_task);
+}
+
 void connection_close(struct connection *c)
 {
     server *s = c->server;
@@ -232,12 +288,7 @@ void connection_close(struct connection *c)
     connection_drop_descriptors(c, c->n_fds);
     connection_undefer(c);
     job_list queued = executor_withdraw(&s->executor, c);
-    while ((j = job_pop(&queued)) != NULL) {
-        /* The job's kernel may have run and replaced storages of tensors; freeing the job charges
-         * them to its session. */
-        j->rq.session = session_ref(c->session);
-        connection_job_free(j);
-    }
+    abandon_jobs(c, &queued);
     while ((j = job_pop(&c->out)) != NULL)
         connection_job_free(j);
     if (c->pending != NULL && !c->parsing) {

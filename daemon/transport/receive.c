@@ -72,12 +72,7 @@ static void take_body(struct connection *c)
     j->rq.attached = frame_body(&c->frame);
     j->rq.bytes_charged += bytes;
     c->outstanding_bytes += bytes;
-    if (bytes > 0 && j->rq.attached == NULL) {
-        dp_error err = DP_ERROR_INIT;
-        dp_error_set(&err, DP_ERESOURCE, "out of memory: %zu bytes of attachments", bytes);
-        request_fail(&j->rq, &err);
-        j->stage = JOB_ANSWERED;
-    }
+    j->body_lost = bytes > 0 && j->rq.attached == NULL;
     connection_dispatch(c, j);
 }
 

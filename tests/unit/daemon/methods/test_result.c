@@ -22,7 +22,7 @@ START_TEST(scalars_and_lists)
 
     items[4].u.ints = ints;
     list.u.values = items;
-    ck_assert_int_eq(value_to_json(&rq, &rq.out, &list, RETURN_HANDLE, &err), 0);
+    ck_assert_int_eq(value_to_json(&rq, &rq.out, &list, RETURN_HANDLE, NULL, &err), 0);
     ck_assert_str_eq(written(), "[7,{\"float\":2},true,null,[1,2]]");
 }
 END_TEST
@@ -32,7 +32,7 @@ START_TEST(a_tensor_gets_a_fresh_handle)
     dp_tensor *t = make();
     dp_value v = dp_tensor_value(t);
 
-    ck_assert_int_eq(value_to_json(&rq, &rq.out, &v, RETURN_HANDLE, &err), 0);
+    ck_assert_int_eq(value_to_json(&rq, &rq.out, &v, RETURN_HANDLE, NULL, &err), 0);
     ck_assert_ptr_nonnull(strstr(written(), "{\"tensor\":1,\"dtype\":\"float32\",\"shape\":[3]"));
     dp_tensor *got = session_tensor_get(rq.session, 1);
     ck_assert_ptr_eq(got, t);
@@ -48,7 +48,7 @@ START_TEST(data_and_attachments_have_no_handle)
     dp_tensor *t = make();
     dp_value v = dp_tensor_value(t);
 
-    ck_assert_int_eq(value_to_json(&rq, &rq.out, &v, RETURN_ATTACHMENT, &err), 0);
+    ck_assert_int_eq(value_to_json(&rq, &rq.out, &v, RETURN_ATTACHMENT, NULL, &err), 0);
     ck_assert_ptr_nonnull(strstr(written(), "\"attachment\":0"));
     ck_assert_ptr_null(strstr(rq.out.s, "\"tensor\""));
     ck_assert_uint_eq(rq.n_parts, 1);
