@@ -172,6 +172,20 @@ def test_values_are_pythons(daemon):
         equal(repr(daemon.call("program.run", **program)["outputs"]), "[3.0, [1]]", "of a program, in lists")
 
 
+def test_handles_of_the_client(daemon):
+    with daemon.connect() as d:
+        d.notify("tensor.create", data=[1.0, 2.0], into=-1)
+        d.send("op.call", **dispatchd.op_params("aten::neg", {"tensor": -1}, into=-2))
+        d.send("tensor.read", tensor=-2)
+        equal(d.receive()["outputs"][0]["tensor"], -2)
+        equal(d.receive()["data"], [-1, -2])
+        values, indices = d.op("aten::sort", {"tensor": -2}, into=[-3, None])
+        equal([values["tensor"], indices["tensor"] > 0], [-3, True])
+        d.notify("tensor.release", tensors=[-9])
+        equal([f["type"] for f in d.call("session.sync")["failed"]], ["NotFound"])
+        d.release(-1, values)
+
+
 def test_messages_in_pieces():
     """However the bytes are cut, the messages are the same."""
     line = b'{"jsonrpc":"2.0","id":%d,"result":{"attachment":0,"next":{"attachment":1}},"attachments":[5,0]}\n'
