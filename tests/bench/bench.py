@@ -19,6 +19,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, ROOT, wait_until
 from daemon import TestDaemon
+import chain
 import fairness
 
 try:
@@ -250,6 +251,13 @@ def bench_socket():
     bench_round_trips("socket", cores, 2)
 
 
+def bench_chain(daemon, _):
+    times = [chain.measure(daemon.socket) for _ in range(ROUNDS)]
+    linked, independent = (statistics.median(t[i] for t in times) for i in range(2))
+    row("socket: 64 independent adds, pipelined", independent, "us")
+    row("socket: a chain of 64 adds with into", linked, "us", independent, 1.3 * independent)
+
+
 def op_call(op, *args, **params):
     return {"method": "op.call", "params": {"op": op, "args": list(args), **params}}
 
@@ -458,7 +466,7 @@ def main():
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
-    for part in bench_program_run, bench_plugins, bench_fairness, bench_kernels:
+    for part in bench_chain, bench_program_run, bench_plugins, bench_fairness, bench_kernels:
         part(daemon, other)
     blas = say_blas(daemon, other)
     for d in filter(None, (daemon, other)):
