@@ -88,6 +88,7 @@ int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err
     jw_array(w);
     jw_str(w, "attachments");
     jw_str(w, "batch");
+    jw_str(w, "into");
     jw_str(w, "program");
     jw_array_end(w);
     jw_object_end(w);
