@@ -92,7 +92,7 @@ typedef struct conn_state {
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
-    maps *maps; /* owned; NULL: none */
+    maps *maps;             /* owned; NULL: none */
     sync_failures failures; /* since the last session.sync */
 } conn_state;
 

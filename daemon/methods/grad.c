@@ -269,7 +269,7 @@ static int write_graph(request *rq, const grad_graph_params *p, const dp_grad_gr
         return err->code;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         handles[i] =
-            g->nodes[i].leaf != NULL ? session_named_handle(rq->session, g->nodes[i].leaf) : 0;
+            g->nodes[i].leaf != NULL ? session_handle_of(rq->session, g->nodes[i].leaf) : 0;
     if (p->format == GRAD_GRAPH_FORMAT_DOT &&
         (text = dp_grad_graph_dot(g, handles, dp_ctx_arena(rq->ctx))) == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: the text of a graph");
