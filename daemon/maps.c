@@ -1,7 +1,6 @@
 /* maps.c -- the shared memory that a connection names by numbers.
  *
  * A number is never used twice.  The list is short (LIMIT_MAPS), so it is searched linearly. */
-#include "maps.h"
 #include "session.h"
 
 struct maps {

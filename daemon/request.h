@@ -15,8 +15,8 @@
 
 #include "daemon.h"
 #include "json/json.h"
-#include "maps.h"
 #include <dispatchd/program.h>
+#include <dispatchd/shared.h>
 #include <stdatomic.h>
 
 struct connection;
@@ -92,7 +92,7 @@ typedef struct conn_state {
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
-    maps *maps;             /* owned; NULL: none */
+    struct maps *maps;      /* owned; NULL: none */
     sync_failures failures; /* since the last session.sync */
 } conn_state;
 
@@ -223,6 +223,24 @@ bool placement_may_run(request *rq, const work *w);
  * worker runs the request again; but if `kernel_ran`, that is, the kernel has already run, the
  * worker continues with the same `rq->run` and `rq->ctx`. */
 bool placement_may_take(request *rq, size_t bytes, bool kernel_ran);
+
+/* -- maps.c: the shared memory that a connection names by numbers; the thread that runs a request
+ * --
+ *
+ * A memfd that passes between client and daemon gets a number of the connection (`map` in
+ * docs/protocol.md), so that its descriptor is sent only once.  A number holds a reference to the
+ * memory until map.release or the end of the connection. */
+
+typedef struct maps maps;
+/* Return the number of `s`, and give it one if it has none; `*fresh` tells whether it had none.
+ * `*m` is NULL before the first call.  0: out of memory or over LIMIT_MAPS, see `*err`. */
+uint64_t maps_put(maps **m, dp_shared *s, bool *fresh, dp_error *err);
+/* Return the memory with this number, borrowed; NULL: no such number.  `m` may be NULL. */
+dp_shared *maps_get(const maps *m, uint64_t number);
+/* Drop the number and its reference.  false: no such number.  `m` may be NULL. */
+bool maps_release(maps *m, uint64_t number);
+uint64_t maps_bytes(const maps *m); /* bytes of the memory that has numbers; `m` may be NULL */
+void maps_free(maps *m);            /* Drop all numbers; `m` may be NULL. */
 
 /* -- printing.c -- */
 

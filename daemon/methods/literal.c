@@ -283,8 +283,8 @@ static int check_shape(const literal *l, geometry *g, dp_error *err)
                           dp_shape_text(ours, l->shape, (size_t)l->ndim));
 }
 
-/* Replace `*t`, the storage as a one-dimensional tensor, by the tensor on it that `g` describes.  On
- * failure, `*t` is released. */
+/* Replace `*t`, the storage as a one-dimensional tensor, by the tensor on it that `g` describes.
+ * On failure, `*t` is released. */
 static int strided_view(request *rq, const geometry *g, dp_tensor **t, dp_error *err)
 {
     dp_tensor *flat = *t;

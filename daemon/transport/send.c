@@ -26,8 +26,8 @@ static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
     return n;
 }
 
-/* Must the next system call that sends bytes of `j` begin with them and pass a descriptor, too?  The
- * descriptor of an answer comes beside the first bytes of its line. */
+/* Must the next system call that sends bytes of `j` begin with them and pass a descriptor, too?
+ * The descriptor of an answer comes beside the first bytes of its line. */
 static bool starts_with_descriptor(const job *j)
 {
     return j->rq.shared != NULL && j->sent == 0;

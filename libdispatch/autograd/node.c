@@ -25,9 +25,11 @@ DPI_HOT int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint3
                          uint32_t n_rets, uint32_t n_slots, uint32_t n_args, uint32_t n_dims,
                          dpi_node **out)
 {
-    size_t bytes = sizeof(dpi_node) + n_edges * sizeof(dpi_edge) + n_slots * sizeof(dpi_slot) +
-                   n_dims * sizeof(int64_t) + n_rets * sizeof(dpi_node_ret) +
-                   (n_args + 1) * sizeof(uint32_t);
+    size_t bytes = sizeof(dpi_node) + dp_size_times(n_edges, sizeof(dpi_edge)) +
+                   dp_size_times(n_slots, sizeof(dpi_slot)) +
+                   dp_size_times(n_dims, sizeof(int64_t)) +
+                   dp_size_times(n_rets, sizeof(dpi_node_ret)) +
+                   dp_size_times(n_args + (uint64_t)1, sizeof(uint32_t));
 
     if (ctx->account != NULL) {
         int rc = dp_account_charge(ctx->account, DP_HOLDER_HISTORY, 1, bytes, &ctx->error);

@@ -1,9 +1,9 @@
 /* growth.c -- replaces the memory of a storage, for all tensors on it, by memory that is larger or
  * that other processes can map.
  *
- * A storage has a list of its growths, the newest first (dpi_growth, tensor_i.h).  A call that began
- * before a growth uses the replaced memory until the call ends; then that memory can be released.
- * When a call fails, its growths are undone. */
+ * A storage has a list of its growths, the newest first (dpi_growth, tensor_i.h).  A call that
+ * began before a growth uses the replaced memory until the call ends; then that memory can be
+ * released. When a call fails, its growths are undone. */
 #include "base/kind.h"
 #include "room.h"
 

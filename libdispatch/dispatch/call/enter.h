@@ -388,7 +388,8 @@ static inline __attribute__((always_inline)) const dpi_entry *entry_of(dp_ctx *c
 
 /* Redispatch `call`, whose kernel runs and one of whose arguments needs a gradient, below its key,
  * with the functionalities in `exclude` excluded too.  `n_args` of the call's arguments are the
- * operator's.  If they are those that the dispatcher gave the kernel, they are not checked again. */
+ * operator's.  If they are those that the dispatcher gave the kernel, they are not checked
+ * again. */
 int dpi_call_below(const dp_call *call, uint32_t n_args, uint64_t exclude);
 
 /* -- the outermost call of a request -- */

@@ -146,8 +146,9 @@ int dpi_truth_add(dpi_truth *t, dpi_kernel *k, dp_error *err);
 void dpi_truth_remove(dpi_truth *t, const dpi_kernel *k);
 /* Set the definition to `def`, whose file and tags are borrowed; NULL: remove the definition. */
 void dpi_truth_define(dpi_truth *t, const dpi_reg *def);
-/* Check the text of the formula, if any, that generation `gen` has registered, against the operator's
- * schema.  Returns 0 also if there is no schema: then the formula is checked at its first use. */
+/* Check the text of the formula, if any, that generation `gen` has registered, against the
+ * operator's schema.  Returns 0 also if there is no schema: then the formula is checked at its
+ * first use. */
 int dpi_truth_check_formula(const dpi_truth *t, const dpi_generation *gen, dp_error *err);
 /* Make `to` a copy of `from` with references of its own.  The strings of `to` are borrowed.
  * DP_ERESOURCE: no memory; `to` holds nothing. */

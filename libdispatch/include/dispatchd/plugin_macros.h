@@ -15,12 +15,12 @@
 
 #define DP_DEF(schema) (DP_KIND_DEF, schema, "", 0, (), ())
 /* `tags`: tags of PyTorch, separated by spaces, and four that change what the host does.
- * "reads_once": kernels bear that the bytes of their tensor arguments change while they run, because
- * no element is used as an address, an index or a count of memory.  Then a client's memory is not
- * copied before the call, even if the client can still write it.
- * "also_written:NAME": kernels write argument NAME, but its version does not increase (running
- * statistics).  "keeps_version": no argument's version increases (detach_, resize_).  "detached":
- * returns that are views have no base tensor (Tensor._base). */
+ * "reads_once": kernels bear that the bytes of their tensor arguments change while they run,
+ * because no element is used as an address, an index or a count of memory.  Then a client's memory
+ * is not copied before the call, even if the client can still write it. "also_written:NAME":
+ * kernels write argument NAME, but its version does not increase (running statistics).
+ * "keeps_version": no argument's version increases (detach_, resize_).  "detached": returns that
+ * are views have no base tensor (Tensor._base). */
 #define DP_DEF_TAGS(schema, tags) (DP_KIND_DEF, schema, tags, 0, (), ())
 #define DP_IMPL(name, fn)         (DP_KIND_BOXED, name, 0, fn, (), ())
 /* Register a boxed kernel that redispatches below its own key. */

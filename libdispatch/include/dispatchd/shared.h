@@ -35,7 +35,8 @@ DP_API void dp_account_share(dp_account *a, uint64_t bytes);
  * memory is an embedder's.  DP_ERESOURCE: over the account's limit, or out of memory or of
  * descriptors.  After an error nothing has changed. */
 DP_API int dp_tensor_share(const dp_tensor *t, dp_account *a, dp_shared **out, dp_error *err);
-/* Is t's storage in shared memory that this process made?  Then dp_tensor_share() copies nothing. */
+/* Is t's storage in shared memory that this process made?  Then dp_tensor_share() copies
+ * nothing. */
 DP_API bool dp_tensor_is_shared(const dp_tensor *t);
 /* Get a descriptor of shared memory that this process made, which reads the memory and can never
  * write it.  `*fd` is borrowed from `s`.  From now on, no process can map the memory writable
@@ -62,10 +63,11 @@ enum {
      * they run. */
     DP_SHARED_BORROW,
 };
-/* Make a contiguous tensor whose elements are in adopted memory and begin at byte `offset`.
- * `how`: one of DP_SHARED_*.  `a`: the account that is charged for a copy; may be NULL.  Private
- * mappings are charged while a holder has them (account.h).  *out owned.  DP_EVALUE: the elements
- * are not inside the memory, or `offset` is no multiple of the element size.  DP_ERESOURCE: over the account's limit, or out of memory. */
+/* Make a contiguous tensor whose elements are in adopted memory and begin at byte `offset`. `how`:
+ * one of DP_SHARED_*.  `a`: the account that is charged for a copy; may be NULL.  Private mappings
+ * are charged while a holder has them (account.h).  *out owned.  DP_EVALUE: the elements are not
+ * inside the memory, or `offset` is no multiple of the element size.  DP_ERESOURCE: over the
+ * account's limit, or out of memory. */
 DP_API int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int ndim,
                             const int64_t *sizes, dp_account *a, dp_tensor **out, dp_error *err);
 

@@ -1,6 +1,6 @@
 /* test_maps.c -- numbers of a connection's shared memory: one for each memfd, never used twice. */
 #define _GNU_SOURCE
-#include "maps.h"
+#include "request.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <sys/mman.h>
