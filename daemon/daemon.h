@@ -17,8 +17,9 @@
     X(DESCRIPTORS, descriptors, 16)                 /* file descriptors per message */             \
     X(WAITING_DESCRIPTORS, waiting_descriptors, 32) /* received before their line; server-wide */  \
     X(OUTSTANDING_DESCRIPTORS, outstanding_descriptors, 32) /* of requests not yet answered */     \
-    X(MAPS, maps, 256)    /* memfds with a number, per connection */                               \
-    X(BATCH, batch, 1000) /* requests in one batch */                                              \
+    X(MAPS, maps, 256)                  /* memfds with a number, per connection */                 \
+    X(SHARE_FROM, share_from, 64 << 10) /* least `share_from` of session.set */                    \
+    X(BATCH, batch, 1000)               /* requests in one batch */                                \
     X(JSON_DEPTH, json_depth, 128)                                                                 \
     X(JSON_NODES, json_nodes, 1 << 20)          /* values in one line */                           \
     X(JSON_NUMBER_BYTES, json_number_bytes, 63) /* longest number */                               \

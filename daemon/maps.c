@@ -63,12 +63,19 @@ uint64_t maps_bytes(const maps *m)
     return m != NULL ? m->bytes : 0;
 }
 
+/* Drop a number that its client has not released: the client may still map the memory. */
+static void leave(dp_shared *s)
+{
+    dp_shared_left_mapped(s);
+    dp_shared_unref(s);
+}
+
 void maps_free(maps *m)
 {
     if (m == NULL)
         return;
     for (size_t i = 0; i < m->list.n; i++)
-        dp_shared_unref(m->list.items[i].object);
+        leave(m->list.items[i].object);
     dp_free(m->list.items);
     dp_free(m);
 }

@@ -104,6 +104,7 @@ static void session_free(struct session *s)
     session_generators_fini(s);
     dp_streams_free(s->streams);
     dp_grad_end(s->account);
+    dp_account_share(s->account, UINT64_MAX); /* frees memory kept for later tensors */
     dp_account_close(s->account);
     pthread_mutex_destroy(&s->lock);
     dp_free(s);

@@ -285,6 +285,8 @@ static void write_state(request *rq, jw *w, const conn_state *s)
     keyset_to_json(w, "exclude", s->exclude);
     member_str(w, "fallback", fallback_names[s->mode.fallback]);
     member_int(w, "num_threads", s->num_threads);
+    uint64_t share_from = dp_account_share_from(session_account(rq->session));
+    member_int(w, "share_from", share_from == UINT64_MAX ? 0 : share_from);
     if (dp_generators_initial_seed(session_default_generators(rq->session), &seed))
         member_seed(w, seed);
 }
@@ -372,12 +374,19 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
                             "num_threads: expected at most %d (session_threads) but got %lld",
                             LIMIT_SESSION_THREADS, (long long)threads);
     next.num_threads = (int)threads;
+    if (p->has_share_from && p->share_from != 0 && p->share_from < LIMIT_SHARE_FROM)
+        return dp_error_set(err, DP_EPARAMS,
+                            "share_from: expected 0 or at least %d (share_from) but got %lld",
+                            LIMIT_SHARE_FROM, (long long)p->share_from);
     if (key_sets_from_params(p, &next, err) < 0)
         return err->code;
     if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {
         dp_keyset_unpin(next.pinned);
         return run_ctx_error(rq, err);
     }
+    if (p->has_share_from)
+        dp_account_share(session_account(rq->session),
+                         p->share_from != 0 ? (uint64_t)p->share_from : UINT64_MAX);
     dp_keyset_unpin(state->pinned);
     *state = next;
     jw_object(w);

@@ -102,11 +102,11 @@ static int copy_bytes(const dpi_storage *to, const dpi_storage *from, dp_error *
 }
 
 /* Initialise the memory of `g`: `bytes` bytes, which begin with a copy of those of `s`. */
-static int growth_fill(const dpi_storage *s, size_t bytes, bool shared, dpi_growth *g,
-                       dp_error *err)
+static int growth_fill(const dpi_storage *s, dp_account *a, size_t bytes, bool shared,
+                       dpi_growth *g, dp_error *err)
 {
     dpi_target at = {s->device | (s->memoryless ? DPI_MEMORYLESS : 0), 0, NULL};
-    int rc = shared ? dpi_storage_init_shared(&g->memory, bytes, err)
+    int rc = shared ? dpi_storage_init_shared(&g->memory, a, bytes, err)
                     : dpi_storage_init_memory(&g->memory, at, bytes, err);
 
     if (rc < 0)
@@ -124,7 +124,7 @@ static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, bool shar
     size_t counted = s->memoryless ? 0 : bytes;
     int rc = dpi_storage_charge_growth(s, a, counted, err);
 
-    if (rc == DP_OK && (rc = growth_fill(s, bytes, shared, g, err)) < 0)
+    if (rc == DP_OK && (rc = growth_fill(s, a, bytes, shared, g, err)) < 0)
         dpi_charge_end(dpi_storage_split_charge(s, counted, a != NULL));
     if (rc == DP_OK)
         g->memory.call_made = a != NULL;

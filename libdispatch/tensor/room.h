@@ -69,8 +69,8 @@ void dpi_storage_init_foreign(dpi_storage *s, void *data, size_t bytes, void (*r
 /* Initialise `s`, whose bytes do not lie in its home, and allocate its memory, unless the device is
  * meta or at.device has the flag DPI_MEMORYLESS. */
 int dpi_storage_init_memory(dpi_storage *s, dpi_target at, size_t bytes, dp_error *err);
-/* Initialise `s` with memory that other processes can map. */
-int dpi_storage_init_shared(dpi_storage *s, size_t bytes, dp_error *err);
+/* Initialise `s` with memory that other processes can map; `a` as for dpi_shared_new(). */
+int dpi_storage_init_shared(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err);
 /* End `charge`, which is for the memory of `s` without its growths.  Call this before
  * dpi_storage_memory_release().  A block, or memory that other processes map, takes the charge,
  * because it may outlive the storage. */
@@ -107,8 +107,9 @@ void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 int dpi_storage_share(dpi_storage *s, dp_account *a, dp_shared **out, dp_error *err);
 
 /* -- shared.c -- */
-/* Allocate the data of `s`, whose size is set, as memory that other processes can map. */
-int dpi_shared_new(dpi_storage *s, dp_error *err);
+/* Allocate the data of `s`, whose size is set, as memory that other processes can map.  `a`: the
+ * account whose freed shared memory may be used again; NULL: none. */
+int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err);
 /* dpi_storage.release of a storage in shared memory: drop the dp_shared `shared`. */
 void dpi_shared_release(void *shared);
 /* Take `charge` and refund it when `shared` is freed. */

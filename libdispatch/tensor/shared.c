@@ -21,9 +21,96 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
+/* -- free memory --
+ *
+ * Making a memfd and writing its fresh pages takes ten times as long as writing pages that were
+ * used before.  Therefore the shared memory of an account that asks for it (dp_account_share()) is
+ * kept when it is freed, and used again by a tensor of the same size and account, unless another
+ * process may still map it. */
+
+enum { FREE_MOST = 32 };
+static struct {
+    pthread_mutex_t lock;       /* protects all members, and stores to dp_account.share_from */
+    dp_shared *kept[FREE_MOST]; /* oldest first */
+    size_t n, bytes;
+} freed = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void destroy(dp_shared *s)
+{
+    dp_account *owner = s->owner;
+
+    if (s->data != NULL)
+        munmap(s->data, s->bytes);
+    close(s->fd);
+    if (s->reader >= 0)
+        close(s->reader);
+    pthread_mutex_destroy(&s->lock);
+    dp_free(s);
+    dp_account_close(owner);
+}
+
+/* Remove entry `i` of freed.kept. */
+static dp_shared *remove_kept(size_t i)
+{
+    dp_shared *s = freed.kept[i];
+
+    freed.n--;
+    freed.bytes -= s->bytes;
+    dp_move_n(freed.kept + i, freed.kept + i + 1, freed.n - i, sizeof(freed.kept[0]));
+    return s;
+}
+
+/* Keep `s`, which nobody uses any more, if possible. */
+static bool keep(dp_shared *s)
+{
+    bool kept;
+
+    if (s->owner == NULL || s->mapped_elsewhere)
+        return false;
+    pthread_mutex_lock(&freed.lock);
+    kept = dpi_account_shares(s->owner, s->bytes) && freed.n < FREE_MOST &&
+           s->bytes <= DP_LIMIT_WARM_BYTES - freed.bytes;
+    if (kept) {
+        freed.kept[freed.n++] = s;
+        freed.bytes += s->bytes;
+    }
+    pthread_mutex_unlock(&freed.lock);
+    return kept;
+}
+
+/* Take memory of `bytes` bytes that account `a` had before; NULL: there is none. */
+static dp_shared *take_kept(const dp_account *a, size_t bytes)
+{
+    dp_shared *s = NULL;
+
+    pthread_mutex_lock(&freed.lock);
+    for (size_t i = freed.n; i > 0 && s == NULL; i--)
+        if (freed.kept[i - 1]->owner == a && freed.kept[i - 1]->bytes == bytes)
+            s = remove_kept(i - 1);
+    pthread_mutex_unlock(&freed.lock);
+    if (s != NULL)
+        atomic_store_explicit(&s->refs, 1, memory_order_relaxed);
+    return s;
+}
+
 void dp_account_share(dp_account *a, uint64_t bytes)
 {
+    dp_shared *dropped[FREE_MOST];
+    size_t n = 0;
+
+    pthread_mutex_lock(&freed.lock);
     atomic_store_explicit(&a->share_from, bytes, memory_order_relaxed);
+    for (size_t i = freed.n; i > 0; i--)
+        if (freed.kept[i - 1]->owner == a && freed.kept[i - 1]->bytes < bytes)
+            dropped[n++] = remove_kept(i - 1);
+    pthread_mutex_unlock(&freed.lock);
+    while (n > 0)
+        destroy(dropped[--n]);
+}
+
+uint64_t dp_account_share_from(const dp_account *a)
+{
+    return atomic_load_explicit(&a->share_from, memory_order_relaxed);
 }
 
 /* -- life -- */
@@ -52,15 +139,16 @@ dp_shared *dp_shared_unref(dp_shared *s)
 {
     if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) > 1)
         return NULL;
-    if (s->data != NULL)
-        munmap(s->data, s->bytes);
-    close(s->fd);
-    if (s->reader >= 0)
-        close(s->reader);
     dpi_charge_end(s->charge);
-    pthread_mutex_destroy(&s->lock);
-    dp_free(s);
+    s->charge = (dpi_charge){0};
+    if (!keep(s))
+        destroy(s);
     return NULL;
+}
+
+void dp_shared_left_mapped(dp_shared *s)
+{
+    __atomic_store_n(&s->mapped_elsewhere, true, __ATOMIC_RELAXED);
 }
 
 size_t dp_shared_bytes(const dp_shared *s)
@@ -114,14 +202,27 @@ static int memfd_new(size_t bytes, dp_error *err)
     return rc;
 }
 
-int dpi_shared_new(dpi_storage *s, dp_error *err)
+/* Let `s` have its data in `shared`. */
+static int use(dpi_storage *s, dp_shared *shared)
+{
+    s->data = shared->data;
+    s->release = dpi_shared_release;
+    s->release_arg = shared;
+    return DP_OK;
+}
+
+int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = s->bytes > 0 ? s->bytes : 1;
+    bool recycles = a != NULL && dpi_account_shares(a, bytes);
 
     if (s->bytes > (size_t)DP_LIMIT_STORAGE_BYTES)
         return dp_error_set(err, DP_ERESOURCE, "%zu bytes of shared memory, at most %zu", s->bytes,
                             (size_t)DP_LIMIT_STORAGE_BYTES);
     bytes = (bytes + page - 1) / page * page;
+    dp_shared *kept = recycles ? take_kept(a, bytes) : NULL;
+    if (kept != NULL)
+        return use(s, kept);
     int fd = memfd_new(bytes, err);
     if (fd < 0)
         return fd;
@@ -135,10 +236,9 @@ int dpi_shared_new(dpi_storage *s, dp_error *err)
         close(fd);
         return rc;
     }
-    shared->data = s->data = data;
-    s->release = dpi_shared_release;
-    s->release_arg = shared;
-    return DP_OK;
+    shared->data = data;
+    shared->owner = recycles ? dp_account_ref(a) : NULL;
+    return use(s, shared);
 }
 
 static int make_reader(dp_shared *s, dp_error *err)

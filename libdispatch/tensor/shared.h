@@ -14,7 +14,10 @@ struct dp_shared {
     int reader;           /* read-only descriptor of a memfd made here; -1: not made yet */
     void *data;           /* the mapping; NULL: adopted, and not mapped yet */
     size_t bytes;         /* size of the memfd */
-    dpi_charge charge;    /* refunded when this struct is freed */
+    /* owned: the account whose later tensors may use the memory again; NULL: none */
+    dp_account *owner;
+    bool mapped_elsewhere; /* another process may still map it, so it is not used again */
+    dpi_charge charge;     /* refunded when this struct is freed */
 };
 
 /* Make the dp_shared of memfd `fd`, which it takes over; NULL: out of memory, and `fd` stays the

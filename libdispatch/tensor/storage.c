@@ -51,7 +51,8 @@ static int check_index(const dpi_device *d, dp_device device, dp_error *err)
 typedef struct source {
     uint32_t streams;            /* as in dpi_target */
     const dp_block_name *import; /* a block of another process to open; NULL: allocate */
-    bool shared;                 /* if possible, memory that other processes can map (shared.c) */
+    /* not NULL: if possible, memory that other processes can map, of this account (shared.c) */
+    dp_account *shared;
 } source;
 
 /* Allocate or open the data of `s`.  The caller has entered `d`, its device. */
@@ -65,7 +66,7 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
     if (!d->host)
         return from.import ? dpi_block_import(d, s, from.import, err)
                            : dpi_block_new(d, s, from.streams, err);
-    if (from.shared && dpi_shared_new(s, NULL) == DP_OK)
+    if (from.shared != NULL && dpi_shared_new(s, from.shared, NULL) == DP_OK)
         return DP_OK;
     s->data = dpi_memory_alloc(s->bytes);
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
@@ -161,18 +162,19 @@ int dpi_storage_init_memory(dpi_storage *s, dpi_target at, size_t bytes, dp_erro
         return rc;
     storage_clear(s, device, bytes);
     s->total_bytes = bytes;
-    bool shared = at.account != NULL && dpi_account_shares(at.account, bytes);
+    dp_account *shared =
+        at.account != NULL && dpi_account_shares(at.account, bytes) ? at.account : NULL;
     rc = memory_init(s, d, at.account, (source){at.streams, NULL, shared}, err);
     dpi_device_leave(d);
     return rc;
 }
 
-int dpi_storage_init_shared(dpi_storage *s, size_t bytes, dp_error *err)
+int dpi_storage_init_shared(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 {
     storage_clear(s, DP_DEVICE_CPU, bytes);
     s->total_bytes = bytes;
     s->host = true;
-    int rc = dpi_shared_new(s, err);
+    int rc = dpi_shared_new(s, a, err);
     if (rc == DP_OK)
         storage_count(s);
     return rc;
@@ -192,7 +194,7 @@ int dpi_storage_init_import(dpi_storage *s, dpi_target at, size_t bytes, const d
     rc = d->host || d->ops.import_block == NULL
              ? dp_error_set(err, DP_ENOTIMPL, "backend %s opens no blocks of other processes",
                             d->name)
-             : memory_init(s, d, at.account, (source){0, name, false}, err);
+             : memory_init(s, d, at.account, (source){0, name, NULL}, err);
     dpi_device_leave(d);
     return rc;
 }

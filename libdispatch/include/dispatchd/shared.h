@@ -24,8 +24,12 @@ typedef struct dp_shared dp_shared;
 
 /* Ask that storages of at least `bytes` bytes that the calls of account `a` allocate are in shared
  * memory from the start, so that dp_tensor_share() copies nothing.  UINT64_MAX: no storage, as in a
- * new account.  If no memfd can be made, the storage is in ordinary memory. */
+ * new account.  If no memfd can be made, the storage is in ordinary memory.  Shared memory of the
+ * account that is freed is kept for its next tensors of the same size, up to DP_LIMIT_WARM_BYTES of
+ * all accounts, until this function is called with a larger size; call it with UINT64_MAX before
+ * the account ends. */
 DP_API void dp_account_share(dp_account *a, uint64_t bytes);
+DP_API uint64_t dp_account_share_from(const dp_account *a);
 
 /* Return the shared memory of t's storage, owned by the caller.  If the storage is in ordinary
  * memory of the host, its bytes are first copied into a memfd, once; writes that another thread's
@@ -43,6 +47,10 @@ DP_API bool dp_tensor_is_shared(const dp_tensor *t);
  * (F_SEAL_FUTURE_WRITE); this process's tensors still write it.  DP_EVALUE: `s` was adopted.
  * DP_ERUNTIME: the system refuses. */
 DP_API int dp_shared_reader(dp_shared *s, int *fd, dp_error *err);
+
+/* Another process that got a descriptor of `s` has not said that it unmapped the memory: never use
+ * the memory again for another tensor. */
+DP_API void dp_shared_left_mapped(dp_shared *s);
 
 /* Adopt the memfd `fd` of another process; `fd` stays the caller's.  It must be sealed against
  * shrinking (F_SEAL_SHRINK).  Its whole size is charged to DP_HOLDER_INTERMEDIATES of `a`, until

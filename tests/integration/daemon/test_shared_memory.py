@@ -308,6 +308,32 @@ def test_a_client_that_scribbles_harms_only_itself(daemon):
             thread.join()
 
 
+def test_results_are_in_memfds_where_the_session_asks(daemon):
+    with daemon.connect() as d:
+        equal(d.call("session.get")["share_from"], 0)
+        contains(fails(lambda: d.call("session.set", share_from=100)).message, "expected 0 or at least 65536")
+        equal(d.call("session.set", share_from=1 << 16)["share_from"], 1 << 16)
+        x = d.op("aten::ones", [1 << 15])
+        inodes = set()
+        for i in range(4):
+            y = d.op("aten::add.Scalar", {"tensor": x["tensor"]}, i)
+            _, memory = d.map(y)
+            equal(memory[-4:], floats(1 + i))
+            inodes.add(mappings(os.getpid(), "dispatchd-tensor")[-1][1])
+            number = max(d._maps)
+            memory.release()
+            d._maps.pop(number).close()
+            d.call("map.release", maps=[number])
+            d.release(y)
+        equal(len(inodes), 1)  # the memory of a tensor that is gone serves the next one
+        y = d.op("aten::add.Scalar", {"tensor": x["tensor"]}, 5)
+        _, memory = d.map(y)
+        d.release(y)
+        z = d.op("aten::add.Scalar", {"tensor": x["tensor"]}, 6)
+        equal(memory[-4:], floats(6))  # as long as it is mapped, no other tensor gets it
+        d.release(x, z)
+
+
 def test_clients_that_leave_with_maps_leave_nothing(daemon):
     with daemon.connect() as watch:
         daemon.alone(watch)

@@ -110,7 +110,22 @@ START_TEST(storages_are_shared_from_the_size_asked_for)
     ck_assert_uint_eq(charged(a), 101000); /* the reader still has the memory */
     dp_shared_unref(s);
     ck_assert_uint_eq(charged(a), 1000);
+    /* the freed memory is used again, unless somebody may still map it */
+    OK(dpi_empty(DP_UINT8, at, 1, many, DP_CONTIGUOUS, &large, &err));
+    ck_assert_ptr_eq(before, dpi_memory_of(dpi_storage_of(large))->data);
+    OK(dp_tensor_share(large, a, &s, &err));
+    dp_shared_left_mapped(s);
+    dp_shared_unref(s);
+    dp_tensor_unref(large);
+    OK(dpi_empty(DP_UINT8, at, 1, many, DP_CONTIGUOUS, &large, &err));
+    OK(dp_tensor_share(large, a, &s, &err));
+    int fd = -1;
+    OK(dp_shared_reader(s, &fd, &err));
+    ck_assert_int_ge(fd, 0);
+    dp_shared_unref(s);
+    dp_tensor_unref(large);
     dp_tensor_unref(small);
+    dp_account_share(a, UINT64_MAX);
     dp_account_close(a);
 }
 END_TEST
