@@ -2,7 +2,8 @@
  *
  * charged[h].count <= limits[h].count and charged[h].bytes <= limits[h].bytes after each charge
  * that succeeded.  A charge first adds its amount, and subtracts it again if the sum exceeds the
- * limit; a charge of another thread between these two steps may fail although it would fit.  The
+ * limit; a charge of another thread between these two steps may fail although it would fit.
+ * Accounts of a group (group.c) also share a limit of bytes over all holders.  The
  * owner has one reference to an account, and each storage charged to it has one (tensor/keep.c). */
 #include "account.h"
 
@@ -25,12 +26,14 @@ int dp_account_new(const dp_holder_limit *limits, dp_account **out, dp_error *er
     pthread_mutex_init(&a->cycles_lock, NULL);
     a->limits = limits;
     atomic_init(&a->share_from, UINT64_MAX);
+    dp_account_limits_changed(a);
     *out = a;
     return 0;
 }
 
 void dpi_account_free(dp_account *a)
 {
+    dpi_group_leave(a);
     pthread_mutex_destroy(&a->backward);
     pthread_mutex_destroy(&a->cycles_lock);
     dp_free(a);
@@ -71,22 +74,43 @@ static bool add(atomic_uint_fast64_t *sum, uint64_t n, uint64_t max, uint64_t *b
     return false;
 }
 
+/* Charge `bytes`; returns DPI_CHARGED or why not. */
+static int add_bytes(dp_account *a, int holder, uint64_t bytes)
+{
+    uint64_t before = atomic_fetch_add(&a->charged[holder].bytes, bytes);
+    uint64_t max = atomic_load(&a->granted[holder]);
+
+    return before <= max && bytes <= max - before ? DPI_CHARGED
+                                                  : dpi_account_grow(a, holder, bytes);
+}
+
 int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes, dp_error *err)
 {
     const dp_holder_limit *limit = &a->limits[holder];
-    uint64_t before = 0;
+    uint64_t before = 0, most = __atomic_load_n(&limit->count, __ATOMIC_RELAXED), left;
+    const char *name;
 
-    if (!add(&a->charged[holder].count, count, limit->count, &before))
-        return refuse(holder, "more", limit->count_name, count, before, limit->count, err);
-    if (add(&a->charged[holder].bytes, bytes, limit->bytes, &before))
+    if (!add(&a->charged[holder].count, count, most, &before))
+        return refuse(holder, "more", limit->count_name, count, before, most, err);
+    int why = bytes > 0 ? add_bytes(a, holder, bytes) : DPI_CHARGED;
+    if (why == DPI_CHARGED)
         return 0;
     dp_account_refund(a, holder, count, 0);
-    return refuse(holder, "bytes", limit->bytes_name, bytes, before, limit->bytes, err);
+    if (why == DPI_OVER_GROUP) {
+        name = dpi_group_left(a, &left, &most);
+        return refuse(holder, "bytes", name, bytes, most - left, most, err);
+    }
+    before = atomic_load_explicit(&a->charged[holder].bytes, memory_order_relaxed);
+    return refuse(holder, "bytes", limit->bytes_name, bytes, before, dpi_account_limit(a, holder),
+                  err);
 }
 
-void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)
+void dp_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)
 {
-    atomic_fetch_add_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
+    uint64_t now = atomic_fetch_add(&a->charged[holder].bytes, bytes) + bytes;
+
+    if (now > atomic_load(&a->granted[holder]))
+        dpi_group_cover(a, holder);
 }
 
 void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes)

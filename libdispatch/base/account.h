@@ -6,6 +6,7 @@
 #define DPI_ACCOUNT_H
 
 #include "base.h"
+#include "group.h"
 #include <pthread.h>
 
 #pragma GCC visibility push(hidden)
@@ -16,6 +17,10 @@ struct dp_account {
     struct {
         atomic_uint_fast64_t count, bytes;
     } charged[DP_HOLDERS]; /* charges that are not refunded yet, by holder */
+    /* The bytes of each holder up to which dpi_account_add() accepts charges without asking anyone:
+     * the limit, or, in a group, what the group has granted so far if that is less. */
+    atomic_uint_fast64_t granted[DP_HOLDERS];
+    dpi_membership in_group;
     /* held while a backward pass stores gradients in tensors (autograd/engine.c) */
     pthread_mutex_t backward;
     pthread_mutex_t cycles_lock;     /* protects `cycles` */
@@ -37,26 +42,29 @@ static inline void dpi_account_unref(dp_account *a)
     if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) == 1)
         dpi_account_free(a);
 }
+/* Accept or undo a charge of `bytes` that was added to `charged` and exceeds `granted`. */
+enum { DPI_CHARGED, DPI_OVER_LIMIT, DPI_OVER_GROUP };
+int dpi_account_grow(dp_account *a, int holder, uint64_t bytes);
+/* Return the limit of bytes of `holder`, which another thread may change. */
+static inline uint64_t dpi_account_limit(const dp_account *a, int holder)
+{
+    return __atomic_load_n(&a->limits[holder].bytes, __ATOMIC_RELAXED);
+}
 /* Charge `bytes` to `holder` of account `a`.  False: over the limit; nothing is charged. */
 static inline bool dpi_account_add(dp_account *a, int holder, uint64_t bytes)
 {
-    uint64_t max = a->limits[holder].bytes;
-    uint64_t before =
-        atomic_fetch_add_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
+    /* first add, then read the grant, in this order for all threads: see take_back() of group.c */
+    uint64_t before = atomic_fetch_add(&a->charged[holder].bytes, bytes);
+    uint64_t max = atomic_load(&a->granted[holder]);
 
-    if (DPI_LIKELY(before <= max && bytes <= max - before))
-        return true;
-    atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
-    return false;
+    return DPI_LIKELY(before <= max && bytes <= max - before) ||
+           dpi_account_grow(a, holder, bytes) == DPI_CHARGED;
 }
 /* Refund `bytes` to `holder` of account `a`. */
 static inline void dpi_account_sub(dp_account *a, int holder, uint64_t bytes)
 {
     atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 }
-/* Charge `bytes` to `holder` of account `a` for memory that is allocated already; the sum may
- * exceed the limit. */
-void dpi_account_charge_anyway(dp_account *a, int holder, uint64_t bytes);
 
 #pragma GCC visibility pop
 

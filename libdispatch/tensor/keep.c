@@ -77,7 +77,7 @@ static int charge(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
     dp_account *a = account_of(word);
 
     if (anyway)
-        dpi_account_charge_anyway(a, holder_of(word), bytes);
+        dp_account_charge_anyway(a, holder_of(word), bytes);
     else if (DPI_UNLIKELY(!dpi_account_add(a, holder_of(word), bytes)))
         /* charge again, by the function that sets the error */
         return dp_account_charge(a, holder_of(word), 0, bytes, err);
@@ -252,12 +252,17 @@ static int charge_all_parts(uintptr_t word, const dp_tensor *t, bool anyway, dp_
 static int move_charge(dpi_storage *s, uintptr_t word, uintptr_t own_word, bool anyway,
                        dp_error *err)
 {
-    uint64_t old_bytes = charged_bytes(s);
+    uint64_t old_bytes = word != 0 ? charged_bytes(s) : 0;
 
-    if (charge(own_word, s->total_bytes - (word == own_word ? old_bytes : 0), anyway, err) < 0)
-        return DP_ERESOURCE;
-    if (word != 0 && word != own_word)
+    /* refund first: the group of the account has one limit for all holders, and never pays for the
+     * storage twice */
+    if (word != 0)
         refund(word, old_bytes);
+    if (charge(own_word, s->total_bytes, anyway, err) < 0) {
+        if (word != 0)
+            charge(word, old_bytes, true, NULL);
+        return DP_ERESOURCE;
+    }
     if (account_of(word) != account_of(own_word)) {
         dpi_account_ref(account_of(own_word));
         if (word != 0)

@@ -66,6 +66,12 @@ DP_API dp_account *dp_account_close(dp_account *a);
 DP_API int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes,
                              dp_error *err);
 DP_API void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes);
+/* Charge `bytes` for memory that is allocated already: the account, and its group, may exceed their
+ * limits, and later charges fail until enough is refunded. */
+DP_API void dp_account_charge_anyway(dp_account *a, int holder, uint64_t bytes);
+/* Make the account use changed values in its array of limits (dp_account_new()).  Write such values
+ * by __atomic_store_n(); other threads may read them meanwhile. */
+DP_API void dp_account_limits_changed(dp_account *a);
 /* Charge the bytes of t's storage to `holder` of account `a`.  If another holder or account pays
  * for the storage, `a` takes the charge over if `holder` stands earlier in DP_HOLDER_MAP; otherwise
  * nothing changes, then or later.  Call dp_account_refund_tensor() once for each call of this
@@ -81,6 +87,22 @@ DP_API int dp_account_charge_tensor(dp_account *a, int holder, const dp_tensor *
 DP_API void dp_account_charge_tensor_anyway(dp_account *a, int holder, const dp_tensor *t);
 DP_API void dp_account_refund_tensor(dp_account *a, int holder, const dp_tensor *t);
 DP_API void dp_account_usage(const dp_account *a, dp_usage out[DP_HOLDERS]);
+
+/* -- groups: accounts that together have one more limit, of bytes over all holders -- */
+
+typedef struct dp_account_group dp_account_group;
+/* Make a group without accounts.  `limit_name` is for errors, and is borrowed for as long as the
+ * group exists.  *out owned. */
+DP_API int dp_account_group_new(const char *limit_name, uint64_t bytes, dp_account_group **out,
+                                dp_error *err);
+/* Release a reference; each account of the group has one.  NULL is allowed; returns NULL. */
+DP_API dp_account_group *dp_account_group_close(dp_account_group *g);
+/* Add `a`, which has no group and to which nothing was charged yet, to the group. */
+DP_API void dp_account_group_add(dp_account_group *g, dp_account *a);
+/* Change the limit.  If it is lower than what is charged, only later charges fail. */
+DP_API void dp_account_group_set_limit(dp_account_group *g, uint64_t bytes);
+/* Sum up the usage of all accounts of the group. */
+DP_API void dp_account_group_usage(dp_account_group *g, dp_usage out[DP_HOLDERS]);
 
 #ifdef __cplusplus
 }

@@ -39,7 +39,7 @@ START_TEST(account_takes_a_refused_charge_back_whole)
     dp_account_usage(a, held);
     ck_assert_uint_eq(held[0].count, 1);
     ck_assert_uint_eq(held[0].bytes, 60);
-    dpi_account_charge_anyway(a, 0, 1000);
+    dp_account_charge_anyway(a, 0, 1000);
     ck_assert(!dpi_account_add(a, 0, 1));
     dpi_account_sub(a, 0, 1000);
     ck_assert(dpi_account_add(a, 0, 40));

@@ -385,6 +385,7 @@ START_TEST(account_of_scratch)
 
     for (int h = 0; h < DP_HOLDERS; h++)
         limits[h].bytes = 4 * large;
+    dp_account_limits_changed(a);
     for (int n = 1, ok = 0; !ok; n++) {
         s->account = a;
         dp_fault_arm(n);
