@@ -10,8 +10,9 @@
  * ends the process. */
 #define _GNU_SOURCE /* for ucontext_t */
 #include "crash.h"
-#include "daemon.h"
+#include "log_json.h"
 #include <execinfo.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -112,18 +113,34 @@ static bool can_write(int fd)
     return poll(&p, 1, WRITE_MS) == 1;
 }
 
+static void put_bytes(const char *s, size_t n)
+{
+    if (!can_write(log_descriptor()) || write(log_descriptor(), s, n) < 0)
+        return;
+}
+
 static void put_line(const char *event, const char *s)
 {
+    const char *level = event == trap_event ? "warn" : "error";
     text t = {.n = 0};
 
     add_stamp(&t);
-    add(&t, event == trap_event ? " warn " : " error ");
+    if (log_format() == LOG_JSON) {
+        log_json j;
+        t.s[t.n] = '\0';
+        log_json_begin(&j, t.s, level, event);
+        log_json_member(&j, "text", s);
+        put_bytes(j.line, log_json_end(&j));
+        return;
+    }
+    add(&t, " ");
+    add(&t, level);
+    add(&t, " ");
     add(&t, event);
     add(&t, " ");
     add(&t, s);
     t.s[t.n++] = '\n';
-    if (!can_write(log_descriptor()) || write(log_descriptor(), t.s, t.n) < 0)
-        return;
+    put_bytes(t.s, t.n);
 }
 
 /* -- the report -- */
@@ -160,13 +177,32 @@ static void put_threads(void)
     }
 }
 
+/* Write one frame of the stack as a line of the JSON log.  The frame's text comes through a pipe:
+ * no other function for it may be called in a signal handler. */
+static void put_frame_json(void *frame)
+{
+    char s[LINE_BYTES];
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
+        return;
+    backtrace_symbols_fd(&frame, 1, fds[1]);
+    ssize_t n = read(fds[0], s, sizeof(s) - 1);
+    close(fds[0]);
+    close(fds[1]);
+    s[n > 1 ? n - 1 : 0] = '\0'; /* without its LF */
+    put_line("server.crash.stack", s);
+}
+
 static void put_stack(void)
 {
     void *frames[FRAMES];
     int n = backtrace(frames, FRAMES);
 
     put_line("server.crash.stack", "of thread=0, the latest call first:");
-    if (can_write(log_descriptor()))
+    for (int i = 0; log_format() == LOG_JSON && i < n; i++)
+        put_frame_json(frames[i]);
+    if (log_format() == LOG_TEXT && can_write(log_descriptor()))
         backtrace_symbols_fd(frames, n, log_descriptor());
 }
 

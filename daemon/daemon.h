@@ -5,6 +5,7 @@
 
 #include <dispatchd/dispatch.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define DISPATCHD_VERSION "0.1.0"
 
@@ -82,13 +83,20 @@ void *array_grow(void *array, size_t n, size_t *cap, size_t item);
  * with its uint64_t id; the ids ascend.  NULL: not found. */
 void *array_find(const void *array, size_t n, size_t item, uint64_t id);
 
-/* -- log.c: one line for each event, as key=value, to stderr or to --log FILE -- */
+/* -- log.c: one line for each event, as key=value or as a JSON object, to stderr or to --log FILE
+ * -- */
 
 enum { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
-void log_level_set(int level); /* Log events up to this level only; without a call: LOG_INFO. */
-/* Append the log to the file `path` from now on.  DP_ERUNTIME: the file cannot be opened. */
+enum { LOG_TEXT, LOG_JSON };
+enum { LOG_LINE_BYTES = 4096 };  /* longest line, with its LF */
+void log_level_set(int level);   /* Log events up to this level only; without a call: LOG_INFO. */
+void log_format_set(int format); /* LOG_TEXT, which is the default, or LOG_JSON */
+/* Append the log to the file `path` from now on; NULL: to standard error.  Called for the path of
+ * the open file, this function creates the file again if it was renamed or removed.  DP_ERUNTIME:
+ * the file cannot be opened; the log continues as before. */
 int log_open(const char *path, dp_error *err);
 int log_descriptor(void); /* standard error if log_open() was not called */
+int log_format(void);
 /* Write one line: log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu", ...).  `format`
  * has single quotes around values that are names, and double quotes around error messages. */
 void log_event(int level, const char *event, const char *format, ...)

@@ -1,23 +1,26 @@
 /* log.c -- the log, one line for each event: 2026-11-21T11:24:21.123Z info plugin.load plugin='cpu'
- * generation=3
+ * generation=3, or the same as a JSON object (log_json.c).
  *
  * Each line is written by a single write(), so lines of several threads never mix.  A line that
  * cannot be written is lost, and no operation fails because of it.  Every function may be called on
  * any thread. */
-#include "daemon.h"
+#define _GNU_SOURCE /* for dup3() */
+#include "log_json.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 4096, GATE_NS = 1000 * 1000 * 1000 };
+enum { GATE_NS = 1000 * 1000 * 1000 };
 
 static atomic_int log_level = LOG_INFO;
-static atomic_int log_fd = STDERR_FILENO;
+static atomic_int log_fd = STDERR_FILENO, format_now = LOG_TEXT;
+/* The descriptor of the log file; -1: none was opened yet.  This number is never closed, because a
+ * thread that is about to write may have read it. */
+static int file_fd = -1;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER; /* protects `file_fd` */
 
 void log_level_set(int level)
 {
@@ -26,12 +29,40 @@ void log_level_set(int level)
 
 int log_open(const char *path, dp_error *err)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd, rc = 0;
 
+    if (path == NULL) {
+        atomic_store(&log_fd, STDERR_FILENO);
+        return 0;
+    }
+    /* O_NONBLOCK: opening a FIFO would wait for its reader, and writing to a full one would block
+     */
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd < 0)
         return dp_error_set(err, DP_ERUNTIME, "log '%s': %s", path, strerror(errno));
-    atomic_store(&log_fd, fd);
-    return 0;
+    pthread_mutex_lock(&open_lock);
+    if (file_fd < 0) {
+        file_fd = fd;
+    } else {
+        /* the new file takes over the number of the old one, which other threads may use */
+        if (dup3(fd, file_fd, O_CLOEXEC) < 0)
+            rc = dp_error_set(err, DP_ERUNTIME, "log '%s': %s", path, strerror(errno));
+        close(fd);
+    }
+    if (rc == 0)
+        atomic_store(&log_fd, file_fd);
+    pthread_mutex_unlock(&open_lock);
+    return rc;
+}
+
+void log_format_set(int format)
+{
+    atomic_store(&format_now, format);
+}
+
+int log_format(void)
+{
+    return atomic_load(&format_now);
 }
 
 int log_descriptor(void)
@@ -50,24 +81,52 @@ static size_t stamp(char *line, size_t bytes)
     return n + (size_t)snprintf(line + n, bytes - n, ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-static void write_line(int level, const char *event, uint64_t left_out, const char *format,
-                       va_list ap)
-{
-    static const char *const names[] = {"error", "warn", "info", "debug"};
-    char line[LINE_BYTES];
+static const char *const names[] = {"error", "warn", "info", "debug"};
 
-    size_t n = stamp(line, sizeof(line));
-    n += (size_t)snprintf(line + n, sizeof(line) - n, " %s %s ", names[level], event);
+static size_t print_json(char line[LOG_LINE_BYTES], int level, const char *event, uint64_t left_out,
+                         const char *format, va_list ap)
+{
+    char time[32], count[24];
+    log_json j;
+
+    stamp(time, sizeof(time));
+    log_json_begin(&j, time, names[level], event);
+    if (left_out > 0) {
+        snprintf(count, sizeof(count), "%llu", (unsigned long long)left_out);
+        log_json_number(&j, "left_out", count);
+    }
+    log_json_fields(&j, format, ap);
+    size_t n = log_json_end(&j);
+    memcpy(line, j.line, n);
+    return n;
+}
+
+static size_t print_text(char line[LOG_LINE_BYTES], int level, const char *event, uint64_t left_out,
+                         const char *format, va_list ap)
+{
+    const size_t cap = LOG_LINE_BYTES;
+
+    size_t n = stamp(line, cap);
+    n += (size_t)snprintf(line + n, cap - n, " %s %s ", names[level], event);
     if (left_out > 0)
-        n += (size_t)snprintf(line + n, sizeof(line) - n, "left_out=%llu ",
-                              (unsigned long long)left_out);
-    int more = vsnprintf(line + n, sizeof(line) - n, format, ap);
-    n = more < 0 ? n : n + (size_t)more < sizeof(line) - 1 ? n + (size_t)more : sizeof(line) - 2;
+        n += (size_t)snprintf(line + n, cap - n, "left_out=%llu ", (unsigned long long)left_out);
+    int more = vsnprintf(line + n, cap - n, format, ap);
+    n = more < 0 ? n : n + (size_t)more < cap - 1 ? n + (size_t)more : cap - 2;
     /* Text from a client or plugin must not be able to start a new line. */
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)line[i] < 0x20)
             line[i] = ' ';
     line[n++] = '\n';
+    return n;
+}
+
+static void write_line(int level, const char *event, uint64_t left_out, const char *format,
+                       va_list ap)
+{
+    char line[LOG_LINE_BYTES];
+    size_t n = log_format() == LOG_JSON ? print_json(line, level, event, left_out, format, ap)
+                                        : print_text(line, level, event, left_out, format, ap);
+
     if (write(atomic_load(&log_fd), line, n) < 0)
         return;
 }
