@@ -4,6 +4,7 @@
 
 #define DEFAULT_(NAME, name, value) [LIMIT_AT_##NAME] = (value),
 const int64_t limit_defaults[LIMITS] = {LIMIT_MAP(DEFAULT_)};
+atomic_int_fast64_t limits_in_force[LIMITS] = {LIMIT_MAP(DEFAULT_)};
 #undef DEFAULT_
 #define NAME_(NAME, name, value) #name,
 const char *const limit_names[LIMITS] = {LIMIT_MAP(NAME_)};

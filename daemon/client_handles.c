@@ -164,7 +164,7 @@ void client_handles_fail(client_handles *h, client_handle *e, failure *f)
     list_append(&h->failed, e);
     e->owner = 0;
     e->failure = f;
-    if (++h->n_failed > LIMIT_SESSION_FAILED)
+    if (++h->n_failed > LIMIT_SIZE(SESSION_FAILED))
         client_handles_remove(h, h->failed.oldest);
 }
 

@@ -34,6 +34,11 @@
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \
     X(SILENT_MS, silent_ms, 5000)     /* a client silent for longer may give way to a new one */   \
     X(SESSIONS, sessions, 4096)       /* a new session may end one that has no connection */       \
+    X(UID_BYTES, uid_bytes,                                                                        \
+      (int64_t)1 << 46) /* all that sessions of a uid hold; by default, the machine's memory */    \
+    /* for each uid that is not the daemon's own: */                                               \
+    X(UID_SESSIONS, uid_sessions, 1024)                                                            \
+    X(UID_CONNECTIONS, uid_connections, 256)                                                       \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
       1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \
@@ -66,11 +71,19 @@
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),
 #define LIMIT_INDEX_(NAME, name, value) LIMIT_AT_##NAME,
 enum { LIMIT_MAP(LIMIT_VALUE_) };
-enum { LIMIT_MAP(LIMIT_INDEX_) LIMITS }; /* indices into server_info.limits */
+enum { LIMIT_MAP(LIMIT_INDEX_) LIMITS }; /* indices into limits_in_force */
 #undef LIMIT_VALUE_
 #undef LIMIT_INDEX_
 extern const int64_t limit_defaults[LIMITS]; /* defined in base.c, like limit_names */
 extern const char *const limit_names[LIMITS];
+/* The limits in force, which a config file may change while the daemon runs (limits.c).  Use
+ * LIMIT(), not LIMIT_NAME, except for the size of an array: config files cannot set a limit above
+ * the size of such an array. */
+extern atomic_int_fast64_t limits_in_force[LIMITS];
+#define LIMIT(NAME)                                                                                \
+    ((int64_t)atomic_load_explicit(&limits_in_force[LIMIT_AT_##NAME], memory_order_relaxed))
+#define LIMIT_SIZE(NAME)  ((size_t)LIMIT(NAME))
+#define LIMIT_NANOS(NAME) ((uint64_t)LIMIT(NAME) * 1000000) /* of a limit in milliseconds */
 
 /* -- base.c -- */
 

@@ -1,6 +1,6 @@
-/* limits.c -- the limits in force: the defaults, changed by options and by the system's own
- * limits. */
-#include "server.h"
+/* limits.c -- the limits in force: the defaults, changed by options, by the config file and by the
+ * system's own limits. */
+#include "options.h"
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -10,8 +10,68 @@ enum {
     RESERVED_DESCRIPTORS = 64 /* descriptors for plugins' files, the log and clients' files */
 };
 
+/* The values that each limit may have.  A limit without a row is fixed.  A limit whose highest
+ * value is its own LIMIT_NAME is the size of arrays: it can only be lowered.  Beyond this table,
+ * nothing is needed to make a limit settable, if all of the code uses LIMIT(NAME). */
+#define BYTES_MOST ((int64_t)1 << 46)
+#define TIME_MOST  ((int64_t)366 * 24 * 60 * 60 * 1000)
+static const limit_range ranges[LIMITS] = {
+    [LIMIT_AT_LINE_BYTES] = {1024, 1 << 30},
+    [LIMIT_AT_ATTACHMENT_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_ATTACHMENTS] = {0, 1 << 20},
+    [LIMIT_AT_OUTSTANDING_DESCRIPTORS] = {1, 1 << 14},
+    [LIMIT_AT_MAPS] = {0, 1 << 14},
+    [LIMIT_AT_SHARE_FROM] = {4096, BYTES_MOST},
+    [LIMIT_AT_WAITING_DESCRIPTORS] = {1, 1 << 14},
+    [LIMIT_AT_BATCH] = {1, 1 << 20},
+    [LIMIT_AT_JSON_DEPTH] = {16, LIMIT_JSON_DEPTH},
+    [LIMIT_AT_JSON_NODES] = {1024, 1 << 28},
+    [LIMIT_AT_JSON_NUMBER_BYTES] = {24, LIMIT_JSON_NUMBER_BYTES},
+    [LIMIT_AT_OUTSTANDING] = {1, 1 << 20},
+    [LIMIT_AT_OUTSTANDING_BYTES] = {1024, BYTES_MOST},
+    [LIMIT_AT_CANCEL_BYTES] = {0, 1 << 20},
+    [LIMIT_AT_INLINE_BYTES] = {0, 1 << 20},
+    [LIMIT_AT_UNSENT_BYTES] = {1024, BYTES_MOST},
+    [LIMIT_AT_ANSWER_BYTES] = {64 << 10, (int64_t)16 << 30},
+    [LIMIT_AT_ANSWER_ATTACHMENT_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_CONNECTIONS] = {MIN_CONNECTIONS, 60000},
+    [LIMIT_AT_SILENT_MS] = {1, TIME_MOST},
+    [LIMIT_AT_SESSIONS] = {1, 1 << 20},
+    [LIMIT_AT_UID_BYTES] = {1, BYTES_MOST},
+    [LIMIT_AT_UID_SESSIONS] = {1, 1 << 20},
+    [LIMIT_AT_UID_CONNECTIONS] = {1, 60000},
+    [LIMIT_AT_SESSION_TENSORS] = {1, (int64_t)1 << 32},
+    [LIMIT_AT_SESSION_TENSOR_BYTES] = {1, BYTES_MOST},
+    [LIMIT_AT_SESSION_INTERMEDIATES] = {1, (int64_t)1 << 40},
+    [LIMIT_AT_SESSION_INTERMEDIATE_BYTES] = {1, BYTES_MOST},
+    [LIMIT_AT_SESSION_FAILED] = {1, 1 << 20},
+    [LIMIT_AT_SESSION_GENERATORS] = {0, 1 << 24},
+    [LIMIT_AT_SESSION_GENERATOR_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_SESSION_NODES] = {0, (int64_t)1 << 40},
+    [LIMIT_AT_SESSION_NODE_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_GRAPH_NODES] = {1, 1 << 24},
+    [LIMIT_AT_SESSION_OBJECTS] = {0, 1 << 24},
+    [LIMIT_AT_SESSION_OBJECT_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_SESSION_THREADS] = {1, LIMIT_SESSION_THREADS},
+    [LIMIT_AT_LINGER_MS] = {0, TIME_MOST},
+    [LIMIT_AT_DRAIN_MS] = {0, TIME_MOST},
+    [LIMIT_AT_PROGRAM_STEPS] = {1, 1 << 24},
+    [LIMIT_AT_SESSION_PROGRAMS] = {0, 1 << 24},
+    [LIMIT_AT_SESSION_PROGRAM_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_PROGRAM_CACHE] = {0, LIMIT_PROGRAM_CACHE},
+    [LIMIT_AT_PROGRAM_CACHE_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_PROBE_MS] = {1, 60 * 60 * 1000},
+    [LIMIT_AT_STUCK_WORKERS] = {0, LIMIT_STUCK_WORKERS},
+};
+
+limit_range limits_range(size_t at)
+{
+    return ranges[at];
+}
+
 /* Return half of the machine's memory in bytes: the default limit for a session's tensors with
- * handles, and the default limit for everything else that the session's calls allocate. */
+ * handles, and the default limit for everything else that the session's calls allocate.  All
+ * sessions of a uid together may have twice as much by default. */
 static int64_t half_of_memory(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -19,32 +79,39 @@ static int64_t half_of_memory(void)
     return pages > 0 && bytes > 0 ? pages / 2 * bytes : LIMIT_SESSION_TENSOR_BYTES;
 }
 
-void limits_init(server *s)
+/* Lower the limit of connections to what the system's limit of descriptors allows.  With fewer than
+ * MIN_CONNECTIONS connections, a client would have to wait until another client leaves. */
+static int fit_connections(int64_t *connections, dp_error *err)
 {
-    int64_t *limits = s->limits;
     struct rlimit r;
 
-    memcpy(limits, limit_defaults, sizeof(limit_defaults));
-    limits[LIMIT_AT_LINE_BYTES] = s->options->max_line;
-    limits[LIMIT_AT_ATTACHMENT_BYTES] = s->options->max_attachment;
-    limits[LIMIT_AT_SESSION_TENSOR_BYTES] = limits[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
-        s->options->session_bytes > 0 ? s->options->session_bytes : half_of_memory();
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < LIMIT_CONNECTIONS + RESERVED_DESCRIPTORS)
-        limits[LIMIT_AT_CONNECTIONS] = (int64_t)r.rlim_cur - RESERVED_DESCRIPTORS;
-}
-
-/* With fewer than MIN_CONNECTIONS connections, a client would have to wait until another client
- * leaves. */
-int limits_check(const server *s, dp_error *err)
-{
-    int64_t connections = s->limits[LIMIT_AT_CONNECTIONS];
-
-    if (connections >= MIN_CONNECTIONS)
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 &&
+        r.rlim_cur < (rlim_t)*connections + RESERVED_DESCRIPTORS)
+        *connections = (int64_t)r.rlim_cur - RESERVED_DESCRIPTORS;
+    if (*connections >= MIN_CONNECTIONS)
         return 0;
     return dp_error_set(err, DP_ERESOURCE,
                         "the limit of descriptors (ulimit -n) is %lld, at least %d are needed: %d "
                         "for files and %d for connections",
-                        (long long)connections + RESERVED_DESCRIPTORS,
+                        (long long)*connections + RESERVED_DESCRIPTORS,
                         RESERVED_DESCRIPTORS + MIN_CONNECTIONS, RESERVED_DESCRIPTORS,
                         MIN_CONNECTIONS);
+}
+
+int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
+{
+    memcpy(out, limit_defaults, sizeof(limit_defaults));
+    out[LIMIT_AT_SESSION_TENSOR_BYTES] = out[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
+        o->session_bytes > 0 ? o->session_bytes : half_of_memory();
+    out[LIMIT_AT_UID_BYTES] = 2 * half_of_memory();
+    for (int i = 0; i < LIMITS; i++)
+        if (o->limits[i] >= 0)
+            out[i] = o->limits[i];
+    return fit_connections(&out[LIMIT_AT_CONNECTIONS], err);
+}
+
+void limits_apply(const int64_t values[LIMITS])
+{
+    for (int i = 0; i < LIMITS; i++)
+        atomic_store_explicit(&limits_in_force[i], values[i], memory_order_relaxed);
 }

@@ -20,11 +20,11 @@ static int usage(const dp_error *err)
     return 2;
 }
 
-static int serve(const options *o)
+static int serve(const options *o, int argc, char **argv)
 {
     static server s; /* static, because several hundred KB are much for the stack */
     dp_error err = DP_ERROR_INIT;
-    int rc = server_init(&s, o, &err);
+    int rc = server_init(&s, o, argc, argv, &err);
 
     if (rc == 0)
         server_run(&s);
@@ -62,14 +62,17 @@ static int describe(const options *o, dp_error *err)
     return err->code != 0;
 }
 
-/* Raise the limit of descriptors as far as the system allows: every connection needs one, and
- * messages can bring more. */
+/* Raise the limit of descriptors to the hard limit, but at most to DESCRIPTORS_MOST: every
+ * connection needs a descriptor, and messages can bring more.  A limit that is higher already
+ * stays. */
 static void raise_descriptors(void)
 {
+    enum { DESCRIPTORS_MOST = 1 << 16 };
     struct rlimit r;
 
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
-        r.rlim_cur = r.rlim_max;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max &&
+        r.rlim_cur < DESCRIPTORS_MOST) {
+        r.rlim_cur = r.rlim_max < DESCRIPTORS_MOST ? r.rlim_max : DESCRIPTORS_MOST;
         setrlimit(RLIMIT_NOFILE, &r);
     }
 }
@@ -159,8 +162,9 @@ int main(int argc, char **argv)
         raise_descriptors();
         bound_free_memory();
         log_level_set(o.log_level);
+        log_format_set(o.log_format);
         crash_watch();
-        status = serve(&o);
+        status = serve(&o, argc, argv);
     }
     options_fini(&o);
     return status;

@@ -30,9 +30,10 @@ uint64_t maps_put(maps **all, dp_shared *s, bool *fresh, dp_error *err)
     *fresh = number == 0;
     if (number != 0)
         return number;
-    if (m->list.n >= LIMIT_MAPS) {
+    if (m->list.n >= LIMIT_SIZE(MAPS)) {
         dp_error_set(err, DP_ERESOURCE,
-                     "this connection has %d maps; release some by map.release (maps)", LIMIT_MAPS);
+                     "this connection has %zu maps; release some by map.release (maps)",
+                     m->list.n);
         return 0;
     }
     if (handle_list_reserve(&m->list, err) < 0)

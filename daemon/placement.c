@@ -93,8 +93,8 @@ bool placement_may_take(request *rq, size_t bytes, bool kernel_ran)
     placement *pl = &rq->conn->server->placement;
     dp_ctx *fresh = NULL;
 
-    j->long_answer = j->long_answer || bytes > LIMIT_INLINE_BYTES;
-    if (!j->on_loop || bytes <= LIMIT_INLINE_BYTES)
+    j->long_answer = j->long_answer || bytes > LIMIT_SIZE(INLINE_BYTES);
+    if (!j->on_loop || bytes <= LIMIT_SIZE(INLINE_BYTES))
         return true;
     if (kernel_ran && dp_ctx_new(pl->reg, &fresh, NULL) < 0)
         return true; /* out of memory: print the answer here, though it delays other requests */

@@ -91,8 +91,8 @@ int plugins_load(server *s, dp_error *err)
 {
     if (!s->options->no_plugins && load_own_plugins(s, err) < 0)
         return err->code;
-    for (size_t i = 0; i < s->options->n_plugins; i++)
-        if (load_plugin(s, s->options->plugins[i], err) < 0)
+    for (size_t i = 0; i < s->options->plugins.n; i++)
+        if (load_plugin(s, s->options->plugins.items[i], err) < 0)
             return err->code;
     return 0;
 }

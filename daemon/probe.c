@@ -41,8 +41,9 @@ void probe_file(const char *path)
     char *real = realpath(path, NULL);
     int out = take_stdout();
 
-    prctl(PR_SET_DUMPABLE, 0);        /* no core file: a crash is an expected result here */
-    alarm(LIMIT_PROBE_MS / 1000 + 1); /* in case the daemon dies and nobody kills the child */
+    prctl(PR_SET_DUMPABLE, 0); /* no core file: a crash is an expected result here */
+    alarm((unsigned)(LIMIT(PROBE_MS) / 1000) +
+          1); /* in case the daemon dies and nobody kills the child */
     int rc = dp_plugin_try(real != NULL ? real : path, &err);
     dprintf(out, "%s%s%s\n", rc == 0 ? "loads" : dp_error_name(rc), rc == 0 ? "" : ": ",
             err.message);
@@ -94,7 +95,7 @@ enum { CHILD_WROTE, CHILD_ENDED, CHILD_SILENT };
 /* Wait for the first event of the child: it writes a byte, it ends, or LIMIT_PROBE_MS pass. */
 static int wait_for_child(int in)
 {
-    uint64_t end = nanos() + LIMIT_PROBE_MS * UINT64_C(1000000);
+    uint64_t end = nanos() + LIMIT_NANOS(PROBE_MS);
     struct pollfd p = {.fd = in, .events = POLLIN};
     char byte;
 
@@ -111,8 +112,8 @@ static int verdict(int child_event, int status, dp_error *err)
     if (child_event == CHILD_WROTE)
         return 0;
     if (child_event == CHILD_SILENT)
-        return dp_error_set(err, DP_EPLUGIN, "its trial load took longer than probe_ms = %d",
-                            LIMIT_PROBE_MS);
+        return dp_error_set(err, DP_EPLUGIN, "its trial load took longer than probe_ms = %lld",
+                            (long long)LIMIT(PROBE_MS));
     if (WIFSIGNALED(status))
         return dp_error_set(err, DP_EPLUGIN,
                             "its trial load died of signal %d (SIG%s): the file is damaged, or "

@@ -122,19 +122,27 @@ static void evict_oldest(programs *ps, cached_program *out)
 
 void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p)
 {
-    cached_program evicted[LIMIT_PROGRAM_CACHE], k = {.key_bytes = bytes, .program = p};
+    cached_program evicted[LIMIT_PROGRAM_CACHE + 1], k = {.key_bytes = bytes, .program = p};
     size_t n_evicted = 0;
 
     k.bytes = bytes_of(p) + bytes;
-    if (k.bytes > LIMIT_PROGRAM_CACHE_BYTES || (k.key = dp_malloc(bytes + 1)) == NULL)
+    if (k.bytes > LIMIT_SIZE(PROGRAM_CACHE_BYTES) || (k.key = dp_malloc(bytes + 1)) == NULL)
         return;
     memcpy(k.key, key, bytes);
     dp_program_ref(p);
     pthread_mutex_lock(&ps->lock);
-    while (dp_account_charge(ps->account, DP_HOLDER_PROGRAM_CACHE, 1, k.bytes, NULL) < 0)
+    bool charged;
+    while (!(charged =
+                 dp_account_charge(ps->account, DP_HOLDER_PROGRAM_CACHE, 1, k.bytes, NULL) == 0) &&
+           ps->n_cached > 0)
         evict_oldest(ps, &evicted[n_evicted++]);
-    k.used = ++ps->uses;
-    ps->cached[ps->n_cached++] = k;
+    if (charged) {
+        k.used = ++ps->uses;
+        ps->cached[ps->n_cached++] = k;
+    } else {
+        /* other sessions of the uid hold what the limit allows, or the limit was lowered */
+        evicted[n_evicted++] = k;
+    }
     pthread_mutex_unlock(&ps->lock);
     for (size_t i = 0; i < n_evicted; i++) {
         dp_program_unref(evicted[i].program);

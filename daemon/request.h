@@ -18,6 +18,7 @@
 #include <dispatchd/program.h>
 #include <dispatchd/shared.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 struct connection;
 struct session;
@@ -31,8 +32,23 @@ typedef struct server_info {
     dp_registry *reg;
     const char *plugin_path; /* value of --plugin-path; may be NULL */
     const char *cache_dir;   /* directory with the copies of plugins; this process alone uses it */
-    const int64_t *limits;   /* [LIMITS], the values in force */
 } server_info;
+
+/* A session, and a uid, as server.status and session.list describe them. */
+typedef struct session_info {
+    uint64_t id;
+    uint64_t uid;
+    unsigned connections;
+    int64_t ends_in_ms; /* time until it ends; -1: it has connections */
+    uint64_t bytes;     /* sum over `usage` */
+    dp_usage usage[DP_HOLDERS];
+} session_info;
+typedef struct user_info {
+    uint64_t uid;
+    unsigned sessions, connections;
+    uint64_t bytes; /* sum over `usage` */
+    dp_usage usage[DP_HOLDERS];
+} user_info;
 
 /* most worker threads: both limits, and one thread more that runs only tasks (job.h) */
 enum { WORKERS_MOST = LIMIT_WORKERS + LIMIT_STUCK_WORKERS + 1 };
@@ -47,8 +63,17 @@ typedef struct stuck_call {
 
 typedef struct daemon_calls {
     void (*info)(struct connection *c, server_info *out);
-    /* Sum up the usage of all sessions. */
-    void (*held)(struct connection *c, dp_usage out[DP_HOLDERS]);
+    /* Sum up the usage of all sessions that `asker` may see: see session_is_owner(). */
+    void (*held)(struct connection *c, const struct session *asker, dp_usage out[DP_HOLDERS]);
+    /* List the sessions, or the uids, that `asker` may see.  `*out`: owned array; returns its
+     * length.  DP_ERESOURCE: out of memory. */
+    int64_t (*sessions)(struct connection *c, const struct session *asker, session_info **out,
+                        dp_error *err);
+    int64_t (*users)(struct connection *c, const struct session *asker, user_info **out,
+                     dp_error *err);
+    /* End the session `id`, and close its connections, of which `*connections` is the number. */
+    int (*session_end)(struct connection *c, const struct session *asker, uint64_t id,
+                       unsigned *connections, dp_error *err);
     /* Report that a plugin was loaded or unloaded, or that a load or an unload failed.  The code of
      * an old generation (load) of a plugin may have to be unmapped later, when no call runs in
      * it. */
@@ -256,6 +281,10 @@ void print_end(request *rq, int begun);
 struct session *session_ref(struct session *s);
 struct session *session_unref(struct session *s);
 uint64_t session_id(const struct session *s);
+uid_t session_uid(const struct session *s); /* the uid whose clients alone may use the session */
+/* Is it a session of the daemon's own uid?  Only such sessions may load and unload plugins, stop
+ * the daemon, and see what other uids have. */
+bool session_is_owner(const struct session *s);
 const char *session_key(const struct session *s);       /* 32 hexadecimal digits */
 void session_set_linger(struct session *s, int64_t ms); /* 0 <= ms <= LIMIT_LINGER_MS */
 /* borrowed: the account that is charged for the session's tensors */

@@ -11,7 +11,6 @@
 #include "methods/methods.h"
 #include "server.h"
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -20,18 +19,13 @@
 enum {
     ACCEPT_ROUNDS = 16,    /* connections accepted before other events are handled */
     ACCEPT_AGAIN_MS = 100, /* pause after accept() failed */
-    REAP_MS = 1000,        /* interval between two calls of dp_plugin_reap() */
-    /* number of ended sessions after which malloc's free memory is given back to the system */
-    TRIM_SESSIONS = 250,
-    STOP_MS = 500,   /* time for workers to end calls whose results nobody waits for */
-    DRAIN_MS = 5000, /* time to drain after SIGTERM or SIGINT */
+    STOP_MS = 500,         /* time for workers to end calls whose results nobody waits for */
+    DRAIN_MS = 5000,       /* time to drain after SIGTERM or SIGINT */
 };
 
 /* -- results of workers -- */
 
 static void begin_drain(server *s);
-static void start_linger(server *s);
-static int start_reap(server *s);
 
 static void take_done(server *s)
 {
@@ -53,108 +47,14 @@ static void on_async(uv_async_t *h)
     server *s = h->data;
 
     take_done(s);
+    if (atomic_exchange(&s->end_due, false))
+        connections_close_ended(s);
     if (atomic_exchange(&s->session_due, false))
-        start_linger(s);
+        upkeep_sessions(s);
     if (atomic_exchange(&s->reap_due, false))
-        start_reap(s);
+        upkeep_plugins(s);
     if (atomic_load(&s->shutdown) && !s->draining)
         begin_drain(s);
-}
-
-/* Unmap the code of unloaded plugins that no thread runs any more, and release device memory that
- * no stream uses any more.  A worker runs this task, because dlclose() may block. */
-static void reap_work(task *t)
-{
-    server *s = t->arg;
-
-    s->reap_left = dp_plugin_reap(s->reg);
-}
-
-static void reap_done(task *t)
-{
-    server *s = t->arg;
-
-    s->reaping = false;
-    if (s->reap_left == 0 && !atomic_load(&s->reap_due))
-        uv_timer_stop(&s->reap);
-}
-
-static void on_reap(uv_timer_t *h)
-{
-    server *s = h->data;
-
-    if (s->reaping)
-        return;
-    s->reaping = true;
-    s->reap_task = (task){.work = reap_work, .done = reap_done, .arg = s};
-    executor_task(&s->executor, &s->reap_task);
-}
-
-/* Start the timer that calls dp_plugin_reap().  The timer runs only while there is something to
- * release: with an active timer, each wait for requests costs more. */
-static int start_reap(server *s)
-{
-    return uv_is_active((uv_handle_t *)&s->reap)
-               ? 0
-               : uv_timer_start(&s->reap, on_reap, REAP_MS, REAP_MS);
-}
-
-/* End the sessions whose time without a connection is over.  A worker runs this task, because a
- * session may have a million tensors.  Free memory is given back to the system when the last
- * session has ended, and whenever TRIM_SESSIONS more sessions have ended: later sessions would not
- * reuse all of it, because it is scattered in the C library's heaps. */
-static void linger_work(task *t)
-{
-    server *s = t->arg;
-
-    s->linger_next = sessions_reap(&s->sessions, nanos(), false);
-    uint64_t left = sessions_count(&s->sessions), ended = sessions_ended(&s->sessions);
-    if (left == 0)
-        dp_memory_trim(0);
-    if (left == 0 || ended - s->trimmed_after >= TRIM_SESSIONS) {
-        malloc_trim(0);
-        s->trimmed_after = ended;
-    }
-}
-
-static void on_linger(uv_timer_t *h)
-{
-    start_linger(h->data);
-}
-
-static void linger_done(task *t)
-{
-    server *s = t->arg;
-    uint64_t now = nanos(), at = s->linger_next;
-
-    s->lingering = false;
-    if (at != 0 && !s->leaving)
-        uv_timer_start(&s->linger, on_linger, at > now ? (at - now) / 1000000 + 1 : 1, 0);
-}
-
-static void start_linger(server *s)
-{
-    if (s->leaving)
-        return;
-    /* the running task may have checked this session before the session had to end, so run the task
-     * again */
-    if (s->lingering) {
-        atomic_store(&s->session_due, true);
-        uv_timer_start(&s->linger, on_linger, 1, 0);
-        return;
-    }
-    s->lingering = true;
-    s->linger_task = (task){.work = linger_work, .done = linger_done, .arg = s};
-    executor_task(&s->executor, &s->linger_task);
-}
-
-/* The function for sessions.on_due; any thread. */
-static void on_session_due(void *arg)
-{
-    server *s = arg;
-
-    atomic_store(&s->session_due, true);
-    uv_async_send(&s->async);
 }
 
 /* -- listening -- */
@@ -235,7 +135,7 @@ static void begin_drain(server *s)
               atomic_load(&s->n_connections), (long long)ms);
     s->draining = true;
     /* clients in the queue of the listening socket may have sent requests already */
-    accept_some(s, LIMIT_CONNECTIONS);
+    accept_some(s, (int)LIMIT(CONNECTIONS));
     stop_listening(s);
     executor_drain(&s->executor);
     uv_timer_start(&s->drain, on_drain_over, (uint64_t)ms, 0);
@@ -257,6 +157,12 @@ static void on_signal(uv_signal_t *h, int signum)
     begin_drain(s);
 }
 
+static void on_hangup(uv_signal_t *h, int signum)
+{
+    (void)signum;
+    reload_start(h->data);
+}
+
 /* -- functions for methods (daemon_calls); any thread -- */
 
 static void ask_shutdown(struct connection *c, int64_t drain_ms)
@@ -270,9 +176,34 @@ static void ask_shutdown(struct connection *c, int64_t drain_ms)
     uv_async_send(&s->async);
 }
 
-static void usage_get(struct connection *c, dp_usage out[DP_HOLDERS])
+static void usage_get(struct connection *c, const struct session *asker, dp_usage out[DP_HOLDERS])
 {
-    sessions_usage(&c->server->sessions, out);
+    sessions_usage(&c->server->sessions, asker, out);
+}
+
+static int64_t sessions_get(struct connection *c, const struct session *asker, session_info **out,
+                            dp_error *err)
+{
+    return sessions_list(&c->server->sessions, asker, out, err);
+}
+
+static int64_t users_get_all(struct connection *c, const struct session *asker, user_info **out,
+                             dp_error *err)
+{
+    return users_list(&c->server->sessions, asker, out, err);
+}
+
+static int end_session(struct connection *c, const struct session *asker, uint64_t id,
+                       unsigned *connections, dp_error *err)
+{
+    server *s = c->server;
+    int rc = sessions_end(&s->sessions, asker, id, connections, err);
+
+    if (rc == 0) {
+        atomic_store(&s->end_due, true);
+        upkeep_session_due(s); /* release what the session holds */
+    }
+    return rc;
 }
 
 /* Make the main thread start the timer that calls dp_plugin_reap(): freed device memory waits for a
@@ -315,7 +246,6 @@ static void info_get(struct connection *c, server_info *out)
         .reg = s->reg,
         .plugin_path = s->options->plugin_path,
         .cache_dir = s->cache,
-        .limits = s->limits,
     };
 }
 
@@ -332,6 +262,9 @@ static size_t stuck_get(struct connection *c, stuck_call out[WORKERS_MOST])
 static const daemon_calls calls = {
     .info = info_get,
     .held = usage_get,
+    .sessions = sessions_get,
+    .users = users_get_all,
+    .session_end = end_session,
     .plugins_changed = plugins_changed,
     .shutdown = ask_shutdown,
     .join = connection_join,
@@ -365,15 +298,18 @@ static int init_loop(server *s, dp_error *err)
     uv_prepare_start(&s->turn, connections_turn);
     uv_signal_init(&s->loop, &s->sigterm);
     uv_signal_init(&s->loop, &s->sigint);
+    uv_signal_init(&s->loop, &s->sighup);
     s->async.data = s->reap.data = s->linger.data = s->drain.data = s;
     s->accept.data = s->waiting.data = s->turn.data = s;
-    s->sigterm.data = s->sigint.data = s;
+    s->sigterm.data = s->sigint.data = s->sighup.data = s;
     s->looping = true;
     /* Handle signals before clients can connect: a client that gets an answer may send a signal,
      * and the daemon must then drain as documented. */
     rc = uv_signal_start(&s->sigterm, on_signal, SIGTERM);
     if (rc == 0)
         rc = uv_signal_start(&s->sigint, on_signal, SIGINT);
+    if (rc == 0)
+        rc = uv_signal_start(&s->sighup, on_hangup, SIGHUP);
     return rc < 0 ? dp_error_set(err, DP_ERUNTIME, "signals: %s", uv_strerror(rc)) : 0;
 }
 
@@ -407,8 +343,23 @@ static int init_engine(server *s, dp_error *err)
     return 0;
 }
 
+/* Serve the socket of --serve-fd. */
+static int init_inherited(server *s, dp_error *err)
+{
+    int fd;
+
+    if (endpoint_inherit(s->options->serve_fd, &fd, err) < 0)
+        return err->code;
+    s->serves_one = true;
+    if (!connection_accept(s, fd))
+        return dp_error_set(err, DP_EPERM, "--serve-fd: the client was refused; the log says why");
+    return upkeep_plugins(s);
+}
+
 static int init_listener(server *s, dp_error *err)
 {
+    if (s->options->serve_fd >= 0)
+        return init_inherited(s, err);
     if (endpoint_listen(&s->endpoint, s->options->mode, err) < 0)
         return err->code;
     int rc = uv_poll_init(&s->loop, &s->listener, s->endpoint.fd);
@@ -418,26 +369,32 @@ static int init_listener(server *s, dp_error *err)
         rc = listen_again(s);
     if (rc < 0)
         return dp_error_set(err, DP_ERUNTIME, "listener: %s", uv_strerror(rc));
-    return start_reap(s);
+    return upkeep_plugins(s);
 }
 
-int server_init(server *s, const options *o, dp_error *err)
+int server_init(server *s, const options *o, int argc, char **argv, dp_error *err)
 {
+    int64_t limits[LIMITS];
+
     memset(s, 0, sizeof(*s)); /* memset(), because `(server){0}` would need too much stack */
     s->options = o;
+    s->argc = argc;
+    s->argv = argv;
     s->calls = &calls;
     s->cache_fd = -1;
     s->started = nanos();
-    limits_init(s);
-    sessions_init(&s->sessions, s->limits);
-    s->sessions.on_due = on_session_due;
+    int rc = limits_compute(o, limits, err);
+    limits_apply(limits);
+    sessions_init(&s->sessions, limits);
+    s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
-    if (endpoint_open(&s->endpoint, o, err) < 0 || limits_check(s, err) < 0 ||
-        init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
+    if (endpoint_open(&s->endpoint, o, err) < 0)
+        return err->code;
+    if (rc < 0 || init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
     log_event(LOG_INFO, "server.start", "version=%s pid=%ld socket='%s' workers=%lld threads=%lld",
-              DISPATCHD_VERSION, (long)getpid(), s->endpoint.path, (long long)o->workers,
-              (long long)o->threads);
+              DISPATCHD_VERSION, (long)getpid(), s->endpoint.path != NULL ? s->endpoint.path : "",
+              (long long)o->workers, (long long)o->threads);
     return 0;
 }
 
@@ -484,6 +441,7 @@ bool server_fini(server *s)
     }
     endpoint_close(&s->endpoint);
     sessions_fini(&s->sessions);
+    reload_fini(s);
     placement_fini(&s->placement);
     if (s->reg != NULL)
         dp_registry_unlisten(s->reg, &listener);

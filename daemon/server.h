@@ -13,20 +13,25 @@
 #include "transport/endpoint.h"
 
 typedef struct server {
-    const options *options;
+    const options *options; /* those of the start */
+    int argc;               /* the command line, for reload.c */
+    char **argv;
+    options *reloaded; /* owned: the options that were read at the last SIGHUP; NULL: none */
     const daemon_calls *calls; /* the functions that methods may call */
     uv_loop_t loop;
     uv_poll_t listener;
     uv_async_t async;
-    uv_signal_t sigterm, sigint;
+    uv_signal_t sigterm, sigint, sighup;
     /* timers: call dp_plugin_reap(); end sessions without a connection; end the drain; accept again
      * after a failure; check connections for descriptors that wait (announce.c) */
     uv_timer_t reap, linger, drain, accept, waiting;
     /* number of file descriptors, over all connections, that were received before the line that
      * announces them */
     unsigned waiting_descriptors;
-    task reap_task, linger_task;
+    task reap_task, linger_task, reload_task;
     bool reaping, lingering; /* reap_task or linger_task is queued or runs */
+    struct reload *reload;   /* owned: what reload_task reads; NULL: it neither waits nor runs */
+    bool reload_again;       /* SIGHUP came meanwhile */
     /* result of the last dp_plugin_reap(): number of things that could not be released yet */
     size_t reap_left;
     /* dp_plugin_reap() may have code of unloaded plugins, or device memory, to release */
@@ -52,27 +57,20 @@ typedef struct server {
     endpoint endpoint;
     char *cache;  /* owned: the directory for copies of plugins; NULL: none yet */
     int cache_fd; /* descriptor of the lock file in `cache`; -1: none */
-    int64_t limits[LIMITS];
     /* Each is true when: `loop` is initialised; `listener` is initialised; `executor` is
      * initialised; the daemon drains (see server.c); server_fini() has begun. */
     bool looping, listening, executing, draining, leaving;
+    bool serves_one; /* --serve-fd: the daemon ends with its last connection */
     /* time (nanos()) when the next session without a connection ends; 0: none.  Used by
      * linger_task */
     uint64_t linger_next;
     /* number of ended sessions at the last malloc_trim().  Used by linger_task */
     uint64_t trimmed_after;
     atomic_bool shutdown;    /* shutdown was requested, with `drain_ms` */
+    atomic_bool end_due;     /* session.end was called: connections_close_ended() must run */
     atomic_bool session_due; /* a session may have to end: linger_task must run */
     atomic_int_fast64_t drain_ms;
 } server;
-
-/* -- limits.c -- */
-
-/* Fill in `s->limits` from the options and the system's own limits. */
-void limits_init(server *s);
-/* Check that the system's limit of file descriptors allows at least two connections.  DP_ERESOURCE:
- * the limit is too low. */
-int limits_check(const server *s, dp_error *err);
 
 /* -- plugins.c -- */
 
@@ -87,11 +85,32 @@ int plugins_load(server *s, dp_error *err);
  * registry as `reg`.  Called on a worker, or on the main thread when the daemon stops. */
 void plugins_session_ended(void *reg, uint64_t session);
 
+/* Return the options in force: those of the last reload, or of the start.  Main thread. */
+static inline const options *server_options(const server *s)
+{
+    return s->reloaded != NULL ? s->reloaded : s->options;
+}
+
+/* -- upkeep.c -- */
+
+/* Let a worker end the sessions whose time without a connection is over.  Main thread. */
+void upkeep_sessions(server *s);
+/* Start the timer that calls dp_plugin_reap().  The timer runs only while there is something to
+ * release: with an active timer, each wait for requests costs more.  Main thread. */
+int upkeep_plugins(server *s);
+void upkeep_session_due(void *server); /* the function for sessions.on_due; any thread */
+
+/* -- reload.c -- */
+
+/* Begin to read the config file again and to reopen the log, after SIGHUP.  Main thread. */
+void reload_start(server *s);
+void reload_fini(server *s); /* Free what the last reload left. */
+
 /* -- server.c -- */
 
 /* Lock the socket's path, load plugins, bind the socket and listen.  Even after a failure
  * server_fini() must be called. */
-int server_init(server *s, const options *o, dp_error *err);
+int server_init(server *s, const options *o, int argc, char **argv, dp_error *err);
 void server_run(server *s); /* Serve until shutdown. */
 /* Stop and free everything.  false: a kernel or a thread of a plugin still runs, and the process
  * must exit without freeing the rest. */

@@ -14,29 +14,19 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 void sessions_init(sessions *all, const int64_t *limits)
 {
-#define HOLDER(COUNT, BYTES)                                                                       \
-    {limit_names[LIMIT_AT_##COUNT], limit_names[LIMIT_AT_##BYTES],                                 \
-     (uint64_t)limits[LIMIT_AT_##COUNT], (uint64_t)limits[LIMIT_AT_##BYTES]}
-    *all = (sessions){
-        .limits = {
-            [DP_HOLDER_TENSORS] = HOLDER(SESSION_TENSORS, SESSION_TENSOR_BYTES),
-            [DP_HOLDER_INTERMEDIATES] = HOLDER(SESSION_INTERMEDIATES, SESSION_INTERMEDIATE_BYTES),
-            [DP_HOLDER_PROGRAMS] = HOLDER(SESSION_PROGRAMS, SESSION_PROGRAM_BYTES),
-            [DP_HOLDER_PROGRAM_CACHE] = HOLDER(PROGRAM_CACHE, PROGRAM_CACHE_BYTES),
-            [DP_HOLDER_GENERATORS] = HOLDER(SESSION_GENERATORS, SESSION_GENERATOR_BYTES),
-            [DP_HOLDER_OBJECTS] = HOLDER(SESSION_OBJECTS, SESSION_OBJECT_BYTES),
-            [DP_HOLDER_HISTORY] = HOLDER(SESSION_NODES, SESSION_NODE_BYTES),
-        }};
-#undef HOLDER
+    *all = (sessions){0};
+    sessions_holder_limits(limits, all->limits);
     pthread_mutex_init(&all->lock, NULL);
 }
 
 void sessions_fini(sessions *all)
 {
     sessions_reap(all, 0, true);
+    users_fini(all);
     pthread_mutex_destroy(&all->lock);
 }
 
@@ -57,35 +47,40 @@ static int random_key(char key[33], dp_error *err)
     return 0;
 }
 
-/* Move the session at `*p` to the list of ended sessions, which sessions_reap() releases.  The
- * caller holds `all->lock`. */
-static void end_session(sessions *all, struct session **p)
+/* Find the session without a connection that would end first, among those that `asker` may end. */
+static struct session **first_lingering(sessions *all, const struct session *asker)
 {
-    struct session *s = *p;
+    struct session **first = NULL;
 
-    *p = s->next;
-    s->next = all->ended;
-    all->ended = s;
-    all->n--;
+    for (struct session **p = &all->head; *p != NULL; p = &(*p)->next)
+        if ((*p)->n_connections == 0 && session_may_see(asker, (*p)->user->uid) &&
+            (first == NULL || (*p)->ends_at < (*first)->ends_at))
+            first = p;
+    return first;
 }
 
-/* Add `s` to the list.  If the list is full, end the session without a connection that would end
- * first. */
+/* Has the session's uid, which is not the daemon's own, as many sessions as it may have? */
+static bool user_is_full(const struct session *s)
+{
+    return !session_is_owner(s) && s->user->n_sessions >= LIMIT_SIZE(UID_SESSIONS);
+}
+
+/* Add `s` to the list.  If the list is full, or if its uid has too many sessions, end the session
+ * without a connection that would end first. */
 static int enlist(struct session *s, dp_error *err)
 {
     sessions *all = s->all;
     struct session **first = NULL;
 
     pthread_mutex_lock(&all->lock);
-    if (all->n >= LIMIT_SESSIONS) {
-        for (struct session **p = &all->head; *p != NULL; p = &(*p)->next)
-            if ((*p)->n_connections == 0 && (first == NULL || (*p)->ends_at < (*first)->ends_at))
-                first = p;
-        if (first != NULL)
-            end_session(all, first);
-    }
-    bool has_slot = all->n < LIMIT_SESSIONS;
+    if (all->n >= LIMIT_SIZE(SESSIONS) || user_is_full(s))
+        first = first_lingering(all, s);
+    if (first != NULL)
+        sessions_end_at(all, first);
+    bool full = user_is_full(s), has_slot = !full && all->n < LIMIT_SIZE(SESSIONS);
     if (has_slot) {
+        s->user->n_sessions++;
+        s->user->n_connections++;
         s->id = ++all->last_id;
         snprintf(s->label, sizeof(s->label), "session %llu", (unsigned long long)s->id);
         s->next = all->head;
@@ -93,9 +88,12 @@ static int enlist(struct session *s, dp_error *err)
         all->n++;
     }
     pthread_mutex_unlock(&all->lock);
-    return has_slot
-               ? 0
-               : dp_error_set(err, DP_ERESOURCE, "%d sessions are open (sessions)", LIMIT_SESSIONS);
+    if (has_slot)
+        return 0;
+    return full ? dp_error_set(err, DP_ERESOURCE, "uid %ld has %lld sessions (uid_sessions)",
+                               (long)session_uid(s), (long long)LIMIT(UID_SESSIONS))
+                : dp_error_set(err, DP_ERESOURCE, "%lld sessions are open (sessions)",
+                               (long long)LIMIT(SESSIONS));
 }
 
 static void session_free(struct session *s)
@@ -112,19 +110,29 @@ static void session_free(struct session *s)
 
 struct session *session_new(sessions *all, dp_error *err)
 {
+    return session_new_for(all, geteuid(), err);
+}
+
+struct session *session_new_for(sessions *all, uid_t uid, dp_error *err)
+{
     struct session *s = dp_calloc(1, sizeof(*s));
 
     if (s == NULL) {
         dp_error_set(err, DP_ERESOURCE, "out of memory: session");
         return NULL;
     }
-    if (random_key(s->key, err) < 0 || dp_account_new(all->limits, &s->account, err) < 0 ||
-        dp_streams_new(&s->streams, err) < 0 || session_generators_init(s, err) < 0) {
+    pthread_mutex_lock(&all->lock);
+    s->user = users_get(all, uid, err);
+    pthread_mutex_unlock(&all->lock);
+    if (s->user == NULL || random_key(s->key, err) < 0 ||
+        dp_account_new(all->limits, &s->account, err) < 0 || dp_streams_new(&s->streams, err) < 0 ||
+        session_generators_init(s, err) < 0) {
         dp_account_close(s->account);
         dp_streams_free(s->streams);
         dp_free(s);
         return NULL;
     }
+    dp_account_group_add(s->user->group, s->account);
     pthread_mutex_init(&s->lock, NULL);
     programs_init(&s->programs, s->account);
     atomic_init(&s->refs, 2); /* the list's and the caller's */
@@ -139,14 +147,15 @@ struct session *session_new(sessions *all, dp_error *err)
     return NULL;
 }
 
-struct session *session_join(sessions *all, const char *key)
+struct session *session_join(sessions *all, uid_t uid, const char *key)
 {
     pthread_mutex_lock(&all->lock);
     struct session *s = all->head;
-    while (s != NULL && strcmp(s->key, key) != 0)
+    while (s != NULL && (s->user->uid != uid || strcmp(s->key, key) != 0))
         s = s->next;
     if (s != NULL) {
         s->n_connections++;
+        s->user->n_connections++;
         s->ends_at = 0;
         session_ref(s);
     }
@@ -159,6 +168,8 @@ void session_leave(struct session *s)
     sessions *all = s->all;
 
     pthread_mutex_lock(&all->lock);
+    if (!s->ended)
+        s->user->n_connections--;
     if (--s->n_connections == 0)
         s->ends_at = nanos() + (uint64_t)s->linger_ms * 1000000;
     pthread_mutex_unlock(&all->lock);
@@ -191,7 +202,7 @@ uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them)
     for (struct session **p = &all->head; *p != NULL;) {
         struct session *s = *p;
         if (s->n_connections == 0 && (all_of_them || s->ends_at <= now)) {
-            end_session(all, p);
+            sessions_end_at(all, p);
             continue;
         }
         if (s->n_connections == 0 && (next == 0 || s->ends_at < next))
@@ -235,22 +246,6 @@ uint64_t sessions_ended(sessions *all)
     uint64_t n = all->last_id - all->n;
     pthread_mutex_unlock(&all->lock);
     return n;
-}
-
-void sessions_usage(sessions *all, dp_usage out[DP_HOLDERS])
-{
-    dp_usage held[DP_HOLDERS];
-
-    memset(out, 0, DP_HOLDERS * sizeof(*out));
-    pthread_mutex_lock(&all->lock);
-    for (const struct session *s = all->head; s != NULL; s = s->next) {
-        dp_account_usage(s->account, held);
-        for (int h = 0; h < DP_HOLDERS; h++) {
-            out[h].count += held[h].count;
-            out[h].bytes += held[h].bytes;
-        }
-    }
-    pthread_mutex_unlock(&all->lock);
 }
 
 struct session *session_ref(struct session *s)

@@ -67,9 +67,21 @@ void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: not found */
 /* Remove the item and return its object; NULL: not found. */
 void *handle_list_take(handle_list *l, uint64_t id);
 
+/* A uid that has, or had, sessions.  Its record stays until the daemon ends: memory that its
+ * sessions left in plugins counts for its later sessions, too.  Lock: sessions.lock. */
+typedef struct user {
+    struct user *next;
+    uid_t uid;
+    unsigned n_sessions, n_connections; /* of the sessions that can be joined */
+    dp_account_group *group;            /* owned: the accounts of all sessions of the uid */
+} user;
+enum { USERS_MOST = 1024 }; /* most uids that may use one daemon */
+
 typedef struct sessions {
     dp_holder_limit limits[DP_HOLDERS]; /* limits of each session's account */
     pthread_mutex_t lock;
+    user *users;
+    unsigned n_users;
     struct session *head;  /* sessions that can be joined */
     struct session *ended; /* sessions that have ended, for sessions_reap() to release */
     uint64_t last_id;      /* id of the newest session */
@@ -90,7 +102,9 @@ struct session {
     char label[32]; /* name of the session for reports about running calls */
     /* Lock of the next four members: sessions.lock. */
     struct session *next;
+    user *user; /* borrowed */
     unsigned n_connections;
+    bool ended; /* no longer in sessions.head */
     int64_t linger_ms;
     /* time (nanos()) when the session ends if no connection joins; 0: it has connections */
     uint64_t ends_at;
@@ -123,9 +137,12 @@ void sessions_fini(sessions *all);
 /* Create a session with one connection; owned by the caller.  If there are LIMIT_SESSIONS sessions,
  * a session without a connection is ended.  NULL: failed, see `*err`. */
 struct session *session_new(sessions *all, dp_error *err);
-/* Add a connection to the session with this key; the reference is owned by the caller.  NULL: no
- * session has this key. */
-struct session *session_join(sessions *all, const char *key);
+struct session *session_new_for(sessions *all, uid_t uid, dp_error *err); /* for another uid */
+/* Add a connection to the session of this uid with this key; the reference is owned by the caller.
+ * NULL: the uid has no session with this key. */
+struct session *session_join(sessions *all, uid_t uid, const char *key);
+/* Put other limits in force; `limits` has LIMITS members. */
+void sessions_limits(sessions *all, const int64_t *limits);
 /* Remove a connection from `s`, and drop its reference.  When it was the last connection, the
  * session begins to linger. */
 void session_leave(struct session *s);
@@ -135,8 +152,32 @@ void session_leave(struct session *s);
 uint64_t sessions_reap(sessions *all, uint64_t now, bool all_of_them);
 uint64_t sessions_count(sessions *all);
 uint64_t sessions_ended(sessions *all); /* number of sessions that have ended since the start */
-/* Sum up the usage of all sessions that can be joined. */
-void sessions_usage(sessions *all, dp_usage out[DP_HOLDERS]);
+
+/* -- users.c: which uid has which sessions; any thread -- */
+
+/* Store the limits of each holder, from `limits` [LIMITS]. */
+void sessions_holder_limits(const int64_t *limits, dp_holder_limit out[DP_HOLDERS]);
+/* Find or make the record of `uid`.  The caller holds the lock.  NULL: see `*err`. */
+user *users_get(sessions *all, uid_t uid, dp_error *err);
+void users_fini(sessions *all);
+/* May `asker` see and end the sessions of this uid?  Only the daemon's own uid may, for others. */
+bool session_may_see(const struct session *asker, uid_t uid);
+/* Sum up the usage of all sessions that `asker` may see. */
+void sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS]);
+/* List the sessions, or the users, that `asker` may see.  `*out`: owned array; returns its length.
+ * DP_ERESOURCE: out of memory. */
+int64_t sessions_list(sessions *all, const struct session *asker, session_info **out,
+                      dp_error *err);
+int64_t users_list(sessions *all, const struct session *asker, user_info **out, dp_error *err);
+/* End the session `id` now, though it has connections, which the caller must close.  DP_ENOTFOUND:
+ * no such session.  DP_EPERM: it is, or may be, another uid's, and `asker` may not end that.
+ * DP_EVALUE: it is the session of `asker`. */
+int sessions_end(sessions *all, const struct session *asker, uint64_t id, unsigned *connections,
+                 dp_error *err);
+bool session_has_ended(struct session *s);
+/* Move the session at `*p` to the list of ended sessions, which sessions_reap() releases.  The
+ * caller holds the lock. */
+void sessions_end_at(sessions *all, struct session **p);
 bool sessions_over(sessions *all); /* Does sessions_reap() have ended sessions to release? */
 
 #endif

@@ -230,7 +230,7 @@ static void parse_waiting(executor *ex, job_list *jobs, uint64_t now)
 
     while ((j = job_pop(jobs)) != NULL) {
         j->side_task = (task){.work = parse_task, .done = parsed_waiting, .arg = j};
-        if (j->rq.line_bytes > LIMIT_INLINE_BYTES || nanos() > now + PARSE_TURN_NS) {
+        if (j->rq.line_bytes > LIMIT_SIZE(INLINE_BYTES) || nanos() > now + PARSE_TURN_NS) {
             workers_queue_task(ex, &j->side_task, LIMIT_WORKERS + 1);
             continue;
         }

@@ -176,7 +176,7 @@ static const method *begin_work(job *j)
 
 bool executor_may_begin(executor *ex, job *j)
 {
-    if (j->rq.bytes_charged > LIMIT_INLINE_BYTES)
+    if (j->rq.bytes_charged > LIMIT_SIZE(INLINE_BYTES))
         return false;
     if (j->stage == JOB_NEW)
         job_parse(j);

@@ -33,7 +33,7 @@ void stuck_unlist_due(executor *ex, job *j)
  * its job, or its wait.  No effect if LIMIT_STUCK_WORKERS workers are replaced already. */
 static void release_slot(executor *ex, worker *w)
 {
-    if (w->replaced || ex->n_replaced >= LIMIT_STUCK_WORKERS)
+    if (w->replaced || ex->n_replaced >= LIMIT(STUCK_WORKERS))
         return;
     w->replaced = true;
     ex->n_replaced++;

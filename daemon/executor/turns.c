@@ -74,7 +74,8 @@ static void unlist_turn_queue(executor *ex, turn_queue *l)
 
 void turns_enter(executor *ex, struct connection *c)
 {
-    if (c->ready || !c->waits || c->parked != NULL || atomic_load(&c->unsent) >= LIMIT_UNSENT_BYTES)
+    if (c->ready || !c->waits || c->parked != NULL ||
+        atomic_load(&c->unsent) >= LIMIT_SIZE(UNSENT_BYTES))
         return;
     turn_queue *l = &c->session->turn_queue;
     uint64_t since = c->queue.head->since;

@@ -317,9 +317,9 @@ static int scan_number(scan *x, double *out)
         if (scan_digits(x, &power) == 0)
             return fail_char(x, "a digit");
     }
-    if (x->i - start > LIMIT_JSON_NUMBER_BYTES)
-        return dp_error_set(x->err, DP_EVALUE, "number of %zu characters, at most %d, at byte %zu",
-                            x->i - start, LIMIT_JSON_NUMBER_BYTES, start + 1);
+    if (x->i - start > LIMIT_SIZE(JSON_NUMBER_BYTES))
+        return dp_error_set(x->err, DP_EVALUE, "number of %zu characters, at most %zu, at byte %zu",
+                            x->i - start, LIMIT_SIZE(JSON_NUMBER_BYTES), start + 1);
     if (exponent || digits + fraction > EXACT_DIGITS)
         return read_number(x, start, integral, out);
     /* both operands are exact, so the quotient is the double nearest to the number */
@@ -388,9 +388,9 @@ static int scan_open(scan *x, cJSON *j, bool *inside)
 {
     bool object = peek(x) == '{';
 
-    if (x->depth == LIMIT_JSON_DEPTH)
-        return dp_error_set(x->err, DP_EVALUE, "nested deeper than %d at byte %zu",
-                            LIMIT_JSON_DEPTH, x->i + 1);
+    if (x->depth >= LIMIT_SIZE(JSON_DEPTH))
+        return dp_error_set(x->err, DP_EVALUE, "nested deeper than %zu at byte %zu",
+                            LIMIT_SIZE(JSON_DEPTH), x->i + 1);
     j->type = object ? cJSON_Object : cJSON_Array;
     x->i++;
     skip_space(x);
@@ -409,8 +409,8 @@ static int scan_value(scan *x, bool *inside)
 {
     skip_space(x);
     *inside = false;
-    if (++x->nodes > LIMIT_JSON_NODES)
-        return dp_error_set(x->err, DP_EVALUE, "more than %d values", LIMIT_JSON_NODES);
+    if (++x->nodes > LIMIT_SIZE(JSON_NODES))
+        return dp_error_set(x->err, DP_EVALUE, "more than %zu values", LIMIT_SIZE(JSON_NODES));
     cJSON *j = add_node(x);
     char c = peek(x);
     if (j == NULL)

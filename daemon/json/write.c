@@ -29,7 +29,7 @@ void jw_fini(jw *w)
 /* Charge the account for a buffer of `cap` bytes.  false: the account refused it. */
 static bool charge_buffer(jw *w, size_t cap)
 {
-    if (w->account == NULL || cap <= LIMIT_INLINE_BYTES)
+    if (w->account == NULL || cap <= LIMIT_SIZE(INLINE_BYTES))
         return true;
     w->refused = dp_account_charge(w->account, DP_HOLDER_INTERMEDIATES, 0, cap - w->charged_bytes,
                                    w->err) < 0;
@@ -49,8 +49,9 @@ static bool grow(jw *w, size_t n)
         return false;
     while (cap - w->len < n)
         cap *= 2;
-    char *s =
-        w->len + n > LIMIT_ANSWER_BYTES || !charge_buffer(w, cap) ? NULL : dp_realloc(w->s, cap);
+    char *s = w->len + n > LIMIT_SIZE(ANSWER_BYTES) || !charge_buffer(w, cap)
+                  ? NULL
+                  : dp_realloc(w->s, cap);
     w->failed = s == NULL;
     if (s == NULL)
         return false;

@@ -20,7 +20,7 @@ static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *
     size_t n = (size_t)cJSON_GetArraySize(list);
     const cJSON *j;
 
-    if (!cJSON_IsArray(list) || n > LIMIT_ATTACHMENTS)
+    if (!cJSON_IsArray(list) || n > LIMIT_SIZE(ATTACHMENTS))
         goto fail;
     rq->attachment_bytes = dp_calloc(n + 1, sizeof(size_t));
     rq->attachment_offset = dp_calloc(n + 1, sizeof(size_t));
@@ -38,9 +38,9 @@ static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *
     return 0;
 fail:
     return dp_error_set(err, DP_EVALUE,
-                        "attachments: expected an array of at most %d sizes that add up to at "
+                        "attachments: expected an array of at most %zu sizes that add up to at "
                         "most %zu bytes (attachments, attachment_bytes)",
-                        LIMIT_ATTACHMENTS, max_bytes);
+                        LIMIT_SIZE(ATTACHMENTS), max_bytes);
 }
 
 int64_t request_announced(request *rq, size_t max_bytes, size_t received, size_t *n_fds,

@@ -256,6 +256,8 @@ static int call_method(request *rq, const envelope *e, dp_error *err)
     const cJSON *params = e->params != NULL ? e->params : &no_params;
     proto_params p;
 
+    if (e->method->owner_only && owner_check(rq, e->method->name, err) < 0)
+        return err->code;
     memset(&p, 0, e->method->params_bytes);
     int rc = proto_read(e->method->params, params, &p, err);
     if (rc < 0)
@@ -279,8 +281,8 @@ static int check_answer(const request *rq, bool in_batch, dp_error *err)
     if (rq->out.refused)
         return err->code;
     if (rq->out.failed)
-        return dp_error_set(err, DP_ERESOURCE, "an answer of more than %d bytes, or out of memory",
-                            LIMIT_ANSWER_BYTES);
+        return dp_error_set(err, DP_ERESOURCE, "an answer of more than %zu bytes, or out of memory",
+                            LIMIT_SIZE(ANSWER_BYTES));
     return 0;
 }
 
@@ -384,9 +386,10 @@ static int begin_batch(request *rq)
 {
     int n = cJSON_GetArraySize(rq->root);
 
-    if (n == 0 || n > LIMIT_BATCH) {
+    if (n == 0 || n > LIMIT(BATCH)) {
         dp_error err = DP_ERROR_INIT;
-        dp_error_set(&err, DP_EVALUE, "a batch of %d requests: expected 1 to %d", n, LIMIT_BATCH);
+        dp_error_set(&err, DP_EVALUE, "a batch of %d requests: expected 1 to %lld", n,
+                     (long long)LIMIT(BATCH));
         write_error(&rq->out, NULL, RPC_REQUEST, &err, NULL);
         return DP_EVALUE;
     }

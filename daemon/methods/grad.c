@@ -290,7 +290,7 @@ int grad_graph(request *rq, const grad_graph_params *p, jw *w, dp_error *err)
 
     if (tensors == NULL || pin_tensors(rq, p->tensors, tensors, err) < 0)
         return err->code;
-    if (dp_grad_graph_new(rq->ctx, tensors, n, LIMIT_GRAPH_NODES, &g) < 0)
+    if (dp_grad_graph_new(rq->ctx, tensors, n, LIMIT_SIZE(GRAPH_NODES), &g) < 0)
         return run_ctx_error(rq, err);
     int rc = write_graph(rq, p, g, w, err);
     dp_grad_graph_free(g);

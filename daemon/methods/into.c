@@ -261,6 +261,6 @@ void into_fail(request *rq, const failed_request *failed, const run *r, const dp
     failing f = {rq->session, rq->run != NULL ? rq->run->number : 0, failure_of(failed, r, err)};
     if (f.failure == NULL)
         return; /* no memory: the handles are free */
-    each_handle(into, LIMIT_SESSION_FAILED, fail_handle, &f);
+    each_handle(into, LIMIT_SIZE(SESSION_FAILED), fail_handle, &f);
     failure_unref(f.failure);
 }

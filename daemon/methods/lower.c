@@ -212,10 +212,10 @@ static int steps(lowering *l, const cJSON *list)
     json_path at = {NULL, "steps", 0}, inside = {&at, NULL, 0};
     const cJSON *j;
 
-    if (cJSON_GetArraySize(list) > LIMIT_PROGRAM_STEPS)
+    if (cJSON_GetArraySize(list) > LIMIT(PROGRAM_STEPS))
         return dp_error_set(l->err, DP_ERESOURCE,
-                            "a program of %d steps, at most %d (program_steps)",
-                            cJSON_GetArraySize(list), LIMIT_PROGRAM_STEPS);
+                            "a program of %d steps, at most %lld (program_steps)",
+                            cJSON_GetArraySize(list), (long long)LIMIT(PROGRAM_STEPS));
     cJSON_ArrayForEach(j, list)
     {
         l->step = (uint32_t)inside.index;

@@ -78,6 +78,17 @@ int announcement_check(const request *rq, const cJSON *attachments, const cJSON 
  * any. */
 void attachments_to_json(request *rq);
 
+/* -- session.c -- */
+
+/* Write member "account": for each kind of charge (holder), the number of things and their
+ * bytes. */
+void usage_to_json(jw *w, const dp_usage usage[DP_HOLDERS]);
+/* Write the members "users" and "holders" of server.status: what each uid holds, and the sessions
+ * that hold most. */
+int holders_to_json(request *rq, jw *w, dp_error *err);
+/* Fail unless the client has the daemon's own uid; `what` is what only that uid may do. */
+int owner_check(const request *rq, const char *what, dp_error *err);
+
 /* -- table.c -- */
 
 /* proto_params.h is generated from proto/methods.  For each method it declares the struct of its
@@ -112,6 +123,7 @@ typedef struct method {
     int where;
     const struct proto_type *params;
     size_t params_bytes; /* size of the method's params struct; 0: the method has none */
+    bool owner_only;     /* only clients of the daemon's own uid may call the method */
 } method;
 extern const method methods[]; /* sorted by name; the last one has a NULL name */
 extern const char *const method_names[];

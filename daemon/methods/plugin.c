@@ -229,6 +229,9 @@ int plugin_describe(request *rq, const plugin_describe_params *p, jw *w, dp_erro
     server_info info;
     dp_manifest m;
 
+    /* a path could tell another uid which files the daemon can read */
+    if (owner_check(rq, "plugin.describe by path", err) < 0)
+        return err->code;
     rq->daemon->info(rq->conn, &info);
     if (dp_plugin_find(p->path, info.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
         dp_manifest_read(path, dp_ctx_arena(rq->ctx), &m, err) < 0)

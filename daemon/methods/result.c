@@ -190,7 +190,7 @@ static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
     size_t bytes = 0;
 
     dp_tensor_view(t, &v);
-    int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_ANSWER_BYTES,
+    int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_SIZE(ANSWER_BYTES),
                             "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
     const void *elements = host_elements(t, &v);
     if (rc == 0 && elements == NULL) {
@@ -218,8 +218,8 @@ static int check_attachment(const request *rq, const dp_view *v, dp_error *err)
 
     for (size_t i = 0; i < rq->n_parts; i++)
         bytes = dp_size_plus(bytes, rq->parts[i].bytes);
-    return dp_sizes_check(bytes, LIMIT_ANSWER_ATTACHMENT_BYTES, "answer_attachment_bytes", v->sizes,
-                          (size_t)v->ndim, item, err);
+    return dp_sizes_check(bytes, LIMIT_SIZE(ANSWER_ATTACHMENT_BYTES), "answer_attachment_bytes",
+                          v->sizes, (size_t)v->ndim, item, err);
 }
 
 static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)

@@ -24,7 +24,7 @@ static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 
 /* -- server.hello -- */
 
-static void write_limits(jw *w, const int64_t *limits)
+static void write_limits(jw *w)
 {
 #define LIBRARY_(NAME, name, value) {#name, DP_LIMIT_##NAME},
     static const struct {
@@ -36,7 +36,7 @@ static void write_limits(jw *w, const int64_t *limits)
     jw_key(w, "limits");
     jw_object(w);
     for (size_t i = 0; i < LIMITS; i++)
-        member_int(w, limit_names[i], limits[i]);
+        member_int(w, limit_names[i], atomic_load(&limits_in_force[i]));
     for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
         member_int(w, library[i].name, library[i].value);
     jw_object_end(w);
@@ -63,13 +63,12 @@ static void write_identity(jw *w)
 int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err)
 {
     int64_t protocol = p->has_protocol ? p->protocol : PROTOCOL_MAX;
-    server_info info;
 
     if (protocol < PROTOCOL_MIN || protocol > PROTOCOL_MAX)
         return dp_error_set(err, DP_EVALUE,
                             "protocol: expected a version from %d to %d but got %lld", PROTOCOL_MIN,
                             PROTOCOL_MAX, (long long)protocol);
-    if (check_ms("linger_ms", p->linger_ms, LIMIT_LINGER_MS, err) < 0)
+    if (check_ms("linger_ms", p->linger_ms, LIMIT(LINGER_MS), err) < 0)
         return DP_EPARAMS;
     if (p->session_key != NULL && rq->daemon->join(rq->conn, p->session_key, err) < 0)
         return err->code;
@@ -78,12 +77,11 @@ int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err
         return dp_error_set(err, DP_ECANCELLED, "the connection is closed");
     if (p->has_linger_ms)
         session_set_linger(s, p->linger_ms);
-    rq->daemon->info(rq->conn, &info);
     jw_object(w);
     write_identity(w);
     member_int(w, "session", session_id(s));
     member_str(w, "session_key", session_key(s));
-    write_limits(w, info.limits);
+    write_limits(w);
     jw_key(w, "features");
     jw_array(w);
     jw_str(w, "attachments");
@@ -152,78 +150,78 @@ static void write_stuck(request *rq, jw *w, const dp_running *calls, size_t n)
     jw_array_end(w);
 }
 
-/* Write member "account": for each kind of charge (holder), the number of things and their
- * bytes. */
-static void write_usage(jw *w, const dp_usage *usage)
+/* Write the members that are counts.  Those of the whole daemon are for clients of its own uid:
+ * they would tell other uids what others do. */
+static void write_counts(request *rq, jw *w, const dp_usage *usage)
 {
-    jw_key(w, "account");
-    jw_object(w);
-    for (int h = 0; h < DP_HOLDERS; h++) {
-        jw_key(w, dp_holder_name(h));
-        jw_object(w);
-        member_int(w, "count", (int64_t)usage[h].count);
-        member_int(w, "bytes", (int64_t)usage[h].bytes);
-        jw_object_end(w);
-    }
-    jw_object_end(w);
-}
-
-/* Write the members that are counts. */
-static void write_counts(jw *w, const server_info *f, const dp_usage *usage)
-{
+    bool owner = session_is_owner(rq->session);
+    server_info f;
     dp_registry_stats r;
     dp_tensor_stats t;
 
-    dp_registry_stats_get(f->reg, &r);
+    rq->daemon->info(rq->conn, &f);
+    dp_registry_stats_get(f.reg, &r);
     dp_tensor_stats_get(&t);
     const struct {
         const char *name;
         uint64_t value;
+        bool anyone; /* other uids may see it, too */
     } rows[] = {
-        {"uptime_ms", f->uptime_ms},
-        {"sessions", f->sessions},
-        {"connections", f->connections},
-        {"tensors", usage[DP_HOLDER_TENSORS].count},
-        {"live_tensors", t.tensors},
-        {"live_objects", dp_objects_count()},
-        {"storages", t.storages},
-        {"bytes", t.bytes},
-        {"bytes_peak", t.bytes_peak},
-        {"plugins", r.plugins},
-        {"ops", r.ops},
-        {"kernels", r.kernels},
-        {"backends", r.backends},
-        {"draining", r.draining},
-        {"snapshots", r.snapshots},
-        {"calls", r.calls},
-        {"requests", f->requests},
-        {"calls_inline", f->calls_inline},
-        {"calls_worker", f->calls_worker},
-        {"demotions", f->demotions},
+        {"uptime_ms", f.uptime_ms, true},
+        {"sessions", f.sessions, false},
+        {"connections", f.connections, false},
+        {"tensors", usage[DP_HOLDER_TENSORS].count, true},
+        {"live_tensors", t.tensors, false},
+        {"live_objects", dp_objects_count(), false},
+        {"storages", t.storages, false},
+        {"bytes", t.bytes, false},
+        {"bytes_peak", t.bytes_peak, false},
+        {"plugins", r.plugins, true},
+        {"ops", r.ops, true},
+        {"kernels", r.kernels, true},
+        {"backends", r.backends, true},
+        {"draining", r.draining, true},
+        {"snapshots", r.snapshots, true},
+        {"calls", r.calls, false},
+        {"requests", f.requests, false},
+        {"calls_inline", f.calls_inline, false},
+        {"calls_worker", f.calls_worker, false},
+        {"demotions", f.demotions, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        member_int(w, rows[i].name, rows[i].value);
+        if (owner || rows[i].anyone)
+            member_int(w, rows[i].name, rows[i].value);
+}
+
+/* Write the members about calls: of all sessions for the daemon's own uid, of none for others. */
+static int write_calls(request *rq, jw *w, dp_registry *reg, dp_error *err)
+{
+    dp_running *calls = dp_malloc_n(RUNNING_MAX, sizeof(*calls));
+
+    if (calls == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: calls that run");
+    size_t n = dp_registry_running(reg, calls, RUNNING_MAX);
+    write_running(w, calls, n);
+    if (n == RUNNING_MAX)
+        member_bool(w, "running_cut", true);
+    write_stuck(rq, w, calls, n);
+    dp_free(calls);
+    return 0;
 }
 
 int server_status(request *rq, jw *w, dp_error *err)
 {
     server_info f;
     dp_usage usage[DP_HOLDERS];
-    dp_running *calls = dp_malloc_n(RUNNING_MAX, sizeof(*calls));
 
-    if (calls == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: calls that run");
     rq->daemon->info(rq->conn, &f);
-    rq->daemon->held(rq->conn, usage);
-    size_t n = dp_registry_running(f.reg, calls, RUNNING_MAX);
+    rq->daemon->held(rq->conn, rq->session, usage);
     jw_object(w);
-    write_counts(w, &f, usage);
-    write_usage(w, usage);
-    write_running(w, calls, n);
-    if (n == RUNNING_MAX)
-        member_bool(w, "running_cut", true);
-    write_stuck(rq, w, calls, n);
-    dp_free(calls);
+    write_counts(rq, w, usage);
+    usage_to_json(w, usage);
+    if (holders_to_json(rq, w, err) < 0 ||
+        (session_is_owner(rq->session) && write_calls(rq, w, f.reg, err) < 0))
+        return err->code;
     int rc = plugins_status(rq, f.reg, w, err);
     jw_object_end(w);
     return rc;
@@ -233,7 +231,7 @@ int server_shutdown(request *rq, const server_shutdown_params *p, jw *w, dp_erro
 {
     int64_t drain_ms = p->has_drain_ms ? p->drain_ms : SHUTDOWN_DRAIN_MS;
 
-    if (check_ms("drain_ms", drain_ms, LIMIT_DRAIN_MS, err) < 0)
+    if (check_ms("drain_ms", drain_ms, LIMIT(DRAIN_MS), err) < 0)
         return DP_EPARAMS;
     rq->daemon->shutdown(rq->conn, drain_ms);
     jw_object(w);
@@ -337,7 +335,7 @@ int session_get(request *rq, jw *w, dp_error *err)
     dp_account_usage(session_account(rq->session), usage);
     jw_object(w);
     write_state(rq, w, rq->state);
-    write_usage(w, usage);
+    usage_to_json(w, usage);
     jw_object_end(w);
     return 0;
 }
@@ -369,15 +367,15 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
     if (p->seed != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
         return DP_EWORKER;
     int64_t threads = p->has_num_threads ? p->num_threads : next.num_threads;
-    if (threads > LIMIT_SESSION_THREADS)
+    if (threads > LIMIT(SESSION_THREADS))
         return dp_error_set(err, DP_EPARAMS,
-                            "num_threads: expected at most %d (session_threads) but got %lld",
-                            LIMIT_SESSION_THREADS, (long long)threads);
+                            "num_threads: expected at most %lld (session_threads) but got %lld",
+                            (long long)LIMIT(SESSION_THREADS), (long long)threads);
     next.num_threads = (int)threads;
-    if (p->has_share_from && p->share_from != 0 && p->share_from < LIMIT_SHARE_FROM)
+    if (p->has_share_from && p->share_from != 0 && p->share_from < LIMIT(SHARE_FROM))
         return dp_error_set(err, DP_EPARAMS,
-                            "share_from: expected 0 or at least %d (share_from) but got %lld",
-                            LIMIT_SHARE_FROM, (long long)p->share_from);
+                            "share_from: expected 0 or at least %lld (share_from) but got %lld",
+                            (long long)LIMIT(SHARE_FROM), (long long)p->share_from);
     if (key_sets_from_params(p, &next, err) < 0)
         return err->code;
     if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {

@@ -67,8 +67,7 @@ void connection_announced(struct connection *c)
     size_t n_fds = 0;
 
     if (j->stage == JOB_PARSED) {
-        total = request_announced(&j->rq, (size_t)c->server->options->max_attachment, c->n_fds,
-                                  &n_fds, &err);
+        total = request_announced(&j->rq, LIMIT_SIZE(ATTACHMENT_BYTES), c->n_fds, &n_fds, &err);
         if (total < 0) {
             request_refuse(&j->rq, &err);
             j->stage = JOB_ANSWERED;
@@ -82,6 +81,13 @@ void connection_announced(struct connection *c)
         return;
     }
     take_descriptors(c, n_fds);
+    if (connection_charge(c, (size_t)total, false, &err) < 0) {
+        if (j->stage != JOB_ANSWERED)
+            request_fail(&j->rq, &err);
+        j->stage = JOB_ANSWERED;
+        frame_expect_dropped(&c->frame, (size_t)total);
+        return;
+    }
     frame_expect(&c->frame, (size_t)total);
 }
 
@@ -123,11 +129,11 @@ static void close_longest_waiting(server *s)
     dp_error why = DP_ERROR_INIT;
 
     for (struct connection *c;
-         s->waiting_descriptors > LIMIT_WAITING_DESCRIPTORS && (c = longest_waiting(s)) != NULL;) {
+         s->waiting_descriptors > LIMIT(WAITING_DESCRIPTORS) && (c = longest_waiting(s)) != NULL;) {
         dp_error_set(&why, DP_ERESOURCE,
-                     "%u descriptors wait for the ends of their lines, at most %d may, and these "
+                     "%u descriptors wait for the ends of their lines, at most %lld may, and these "
                      "waited longest (waiting_descriptors)",
-                     s->waiting_descriptors, LIMIT_WAITING_DESCRIPTORS);
+                     s->waiting_descriptors, (long long)LIMIT(WAITING_DESCRIPTORS));
         connection_close_because(c, &why);
     }
 }
@@ -174,14 +180,14 @@ static bool descriptors_unread(const struct connection *c)
  * read, for however short a time. */
 static bool check_unread(server *s, uint64_t now)
 {
-    uint64_t max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
+    uint64_t max_ns = LIMIT_NANOS(SILENT_MS);
     dp_error why = DP_ERROR_INIT;
     bool any = false;
 
     dp_error_set(
         &why, DP_ERESOURCE,
-        "descriptors came behind requests whose answers were not read in %d ms (silent_ms)",
-        LIMIT_SILENT_MS);
+        "descriptors came behind requests whose answers were not read in %lld ms (silent_ms)",
+        (long long)LIMIT(SILENT_MS));
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
         any = any || c->unread_since != 0;
@@ -200,12 +206,12 @@ static bool check_unread(server *s, uint64_t now)
 static void on_waiting(uv_timer_t *h)
 {
     server *s = h->data;
-    uint64_t now = nanos(), max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
+    uint64_t now = nanos(), max_ns = LIMIT_NANOS(SILENT_MS);
     dp_error why = DP_ERROR_INIT;
 
     dp_error_set(&why, DP_ERESOURCE,
-                 "descriptors came beside a line that did not end in %d ms (silent_ms)",
-                 LIMIT_SILENT_MS);
+                 "descriptors came beside a line that did not end in %lld ms (silent_ms)",
+                 (long long)LIMIT(SILENT_MS));
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
         if (c->n_fds > 0 && now - c->fds_since > max_ns && connection_wants(c))

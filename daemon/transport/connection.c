@@ -12,6 +12,7 @@
  *   C2: the daemon never waits for a client: every recvmsg() and sendmsg() is non-blocking */
 #define _GNU_SOURCE
 #include "server.h"
+#include "transport/access.h"
 #include "transport/parts.h"
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -138,19 +139,7 @@ void connections_drain(server *s)
 
 /* -- accepting -- */
 
-static bool same_user(int fd, uid_t *uid)
-{
-    struct ucred peer;
-    socklen_t n = sizeof(peer);
-
-    *uid = (uid_t)-1;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
-        return false;
-    *uid = peer.uid;
-    return peer.uid == geteuid();
-}
-
-static struct connection *connection_new(server *s, int fd, dp_error *err)
+static struct connection *connection_new(server *s, int fd, uid_t uid, dp_error *err)
 {
     struct connection *c = dp_calloc(1, sizeof(*c));
 
@@ -158,7 +147,7 @@ static struct connection *connection_new(server *s, int fd, dp_error *err)
         dp_error_set(err, DP_ERESOURCE, "out of memory: connection");
         return NULL;
     }
-    c->session = session_new(&s->sessions, err);
+    c->session = session_new_for(&s->sessions, uid, err);
     if (c->session == NULL) {
         dp_free(c);
         return NULL;
@@ -173,69 +162,90 @@ static struct connection *connection_new(server *s, int fd, dp_error *err)
     c->poll.data = c;
     c->server = s;
     c->fd = fd;
+    c->uid = uid;
     c->settle = settle;
     c->to_read = SIZE_MAX;
     c->opened = nanos();
     c->refs = 2; /* references of the server and of the poll handle */
     c->number = ++s->last_connection;
-    frame_init(&c->frame, (size_t)s->options->max_line);
+    frame_init(&c->frame, LIMIT_SIZE(LINE_BYTES));
     dp_state_default(&c->state.include, &c->state.exclude);
     return c;
 }
 
-/* Among the connections that have been open for LIMIT_SILENT_MS and have never sent a complete
- * request, return the oldest: closing it loses nothing.  NULL: none. */
-static struct connection *longest_silent(const server *s)
+/* May a new connection of `uid` take the place of a silent one of `other`? */
+static bool may_replace(uid_t uid, uid_t other)
 {
-    uint64_t now = nanos(), max_ns = LIMIT_SILENT_MS * UINT64_C(1000000);
+    return uid == geteuid() || uid == other;
+}
+
+/* Among the connections that have been open for LIMIT_SILENT_MS and have never sent a complete
+ * request, return the oldest one that `uid` may replace: closing it loses nothing.  NULL: none. */
+static struct connection *longest_silent(const server *s, uid_t uid)
+{
+    uint64_t now = nanos(), max_ns = LIMIT_NANOS(SILENT_MS);
     struct connection *found = NULL;
 
     for (struct connection *c = s->connections; c != NULL; c = c->next)
-        if (now - c->opened > max_ns && c->n_jobs == (c->pending != NULL) &&
-            (found == NULL || c->opened < found->opened))
+        if (now - c->opened > max_ns && may_replace(uid, c->uid) &&
+            c->n_jobs == (c->pending != NULL) && (found == NULL || c->opened < found->opened))
             found = c;
     return found;
 }
 
-/* Make sure that one more connection is allowed, by closing a silent one if necessary.
- * DP_ERESOURCE: too many connections are open. */
-static int reserve_connection(server *s, dp_error *err)
+/* Does `uid`, which is not the daemon's own, have as many connections as it may have? */
+static bool uid_is_full(const server *s, uid_t uid)
 {
-    int64_t limit = s->limits[LIMIT_AT_CONNECTIONS];
+    int64_t n = 0;
+
+    if (uid == geteuid())
+        return false;
+    for (const struct connection *c = s->connections; c != NULL; c = c->next)
+        n += c->uid == uid;
+    return n >= LIMIT(UID_CONNECTIONS);
+}
+
+/* Make sure that one more connection of `uid` is allowed, by closing a silent one if necessary.
+ * DP_ERESOURCE: too many connections are open. */
+static int reserve_connection(server *s, uid_t uid, dp_error *err)
+{
+    int64_t limit = LIMIT(CONNECTIONS);
+    bool full = uid_is_full(s, uid);
     struct connection *silent;
 
-    if (atomic_load(&s->n_connections) < limit)
+    if (!full && atomic_load(&s->n_connections) < limit)
         return 0;
-    silent = longest_silent(s);
+    silent = longest_silent(s, uid);
     if (silent == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
-                            (long long)limit);
+        return full ? dp_error_set(err, DP_ERESOURCE,
+                                   "uid %ld has %lld connections (uid_connections)", (long)uid,
+                                   (long long)LIMIT(UID_CONNECTIONS))
+                    : dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
+                                   (long long)limit);
     dp_error why = DP_ERROR_INIT;
     dp_error_set(&why, DP_ERESOURCE,
-                 "no request in %d ms (silent_ms), and others wait to be connected",
-                 LIMIT_SILENT_MS);
+                 "no request in %lld ms (silent_ms), and others wait to be connected",
+                 (long long)LIMIT(SILENT_MS));
     connection_close_because(silent, &why);
     return 0;
 }
 
-void connection_accept(server *s, int fd)
+bool connection_accept(server *s, int fd)
 {
     dp_error err = DP_ERROR_INIT;
     struct connection *c = NULL;
     uid_t uid;
 
-    if (!same_user(fd, &uid)) {
-        dp_error_set(&err, DP_EPERM, "uid %ld is not the daemon's %ld", (long)uid, (long)geteuid());
-    } else {
-        if (reserve_connection(s, &err) == 0)
-            c = connection_new(s, fd, &err);
+    if (access_check(server_options(s), fd, &uid, &err) == 0) {
+        if (reserve_connection(s, uid, &err) == 0)
+            c = connection_new(s, fd, uid, &err);
         if (c == NULL)
             connection_say_why(fd, &err);
     }
     if (c == NULL) {
         log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
         close(fd);
-        return;
+        return false;
     }
     c->next = s->connections;
     c->link = &s->connections;
@@ -243,9 +253,24 @@ void connection_accept(server *s, int fd)
         c->next->link = &c->next;
     s->connections = c;
     atomic_fetch_add(&s->n_connections, 1);
-    log_event(LOG_DEBUG, "connection.open", "connection=%llu session=%llu",
-              (unsigned long long)c->number, (unsigned long long)session_id(c->session));
+    log_event(LOG_DEBUG, "connection.open", "connection=%llu session=%llu uid=%ld",
+              (unsigned long long)c->number, (unsigned long long)session_id(c->session), (long)uid);
     settle(c);
+    return true;
+}
+
+void connections_close_ended(server *s)
+{
+    dp_error why = DP_ERROR_INIT;
+
+    dp_error_set(&why, DP_ECANCELLED, "the session was ended by session.end");
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next;
+        struct session *session = connection_session(c);
+        if (session != NULL && session_has_ended(session))
+            connection_close_because(c, &why);
+        session_unref(session);
+    }
 }
 
 /* -- functions for methods: daemon_calls -- */
@@ -253,7 +278,7 @@ void connection_accept(server *s, int fd)
 int connection_join(struct connection *c, const char *key, dp_error *err)
 {
     server *s = c->server;
-    struct session *joined = session_join(&s->sessions, key);
+    struct session *joined = session_join(&s->sessions, c->uid, key);
 
     if (joined == NULL)
         return dp_error_set(err, DP_ENOTFOUND, "no session has the key '%s'", key);

@@ -22,6 +22,7 @@ struct connection {
      * `parse`, and `poll` until it is closed. */
     int refs;
     uint64_t number;
+    uid_t uid;       /* of the client, when it connected */
     uint64_t opened; /* time (nanos()) when the connection was accepted */
     int fd;
     uv_poll_t poll;
@@ -61,7 +62,10 @@ struct connection {
     unsigned outstanding;
     size_t outstanding_bytes; /* sum of request.bytes_charged of these jobs */
     size_t outstanding_fds;   /* number of descriptors that came with these jobs */
-    uint64_t n_jobs;          /* number of jobs so far */
+    /* bytes that `paid_by` (counted reference) is charged for requests; 0: NULL.  See charge.c */
+    size_t charged_bytes;
+    dp_account *paid_by;
+    uint64_t n_jobs; /* number of jobs so far */
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;
     conn_state state; /* used only by the thread that runs a job of this connection */
@@ -83,7 +87,10 @@ struct connection {
     /* length of `cancels`; read without the lock, because it is usually 0 */
     atomic_uint n_cancels;
 };
-void connection_accept(struct server *s, int fd); /* takes over `fd` */
+/* Serve a client on `fd`, and take over `fd`.  false: the client was refused. */
+bool connection_accept(struct server *s, int fd);
+/* Close the connections whose sessions have ended (session.end), and tell their clients. */
+void connections_close_ended(struct server *s);
 /* Queue the answer of `j`, which the executor has returned, and take over `j`.  `last`: no further
  * answer of this connection follows at once, so send now. */
 void connection_answered(job *j, bool last);

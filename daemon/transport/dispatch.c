@@ -31,7 +31,7 @@ static void run_at_once(struct connection *c, job *j)
 {
     const method *m;
 
-    if (c->in_executor == 0 || j->stage != JOB_NEW || j->rq.line_bytes > LIMIT_CANCEL_BYTES)
+    if (c->in_executor == 0 || j->stage != JOB_NEW || j->rq.line_bytes > LIMIT_SIZE(CANCEL_BYTES))
         return;
     job_parse(j);
     m = j->stage == JOB_PARSED ? j->rq.method : NULL;

@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = LIMIT_CONNECTIONS, PATH_BYTES = 512 };
+enum { PATH_BYTES = 512 };
 
 /* Make the directory of this user, with mode 0700, in $TMPDIR or /tmp. */
 static int private_directory(char *path, size_t bytes, dp_error *err)
@@ -146,6 +146,8 @@ static int remove_stale(const char *path, dp_error *err)
 int endpoint_open(endpoint *e, const options *o, dp_error *err)
 {
     *e = (endpoint){.fd = -1, .lock_fd = -1};
+    if (o->serve_fd >= 0)
+        return 0;
     if (endpoint_path(o, &e->path, err) < 0)
         return err->code;
     size_t bytes = strlen(e->path) + sizeof(".lock");
@@ -154,6 +156,45 @@ int endpoint_open(endpoint *e, const options *o, dp_error *err)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: socket path");
     snprintf(e->lock_path, bytes, "%s.lock", e->path);
     return take_lock(e->path, e->lock_path, &e->lock_fd, err);
+}
+
+static int not_served(int64_t n, const char *why, dp_error *err)
+{
+    return dp_error_set(
+        err, DP_EVALUE,
+        "--serve-fd: expected a connected Unix stream socket, descriptor %lld is %s", (long long)n,
+        why);
+}
+
+int endpoint_inherit(int64_t n, int *out, dp_error *err)
+{
+    int fd = (int)n, type = 0, listens = 0, domain = 0;
+    struct sockaddr_un peer;
+    socklen_t bytes = sizeof(int), peer_bytes = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) < 0)
+        return not_served(n, errno == EBADF ? "not open" : "no socket", err);
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) < 0 || domain != AF_UNIX)
+        return not_served(n, "a socket of another kind", err);
+    if (type != SOCK_STREAM)
+        return not_served(n, "a Unix socket that is no stream", err);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) < 0 || listens != 0)
+        return not_served(n, "a socket that listens", err);
+    if (getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) < 0)
+        return not_served(n, "not connected", err);
+    /* a number above those of standard input, output and error, which libuv must not close */
+    *out = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (*out < 0 || fcntl(*out, F_SETFL, O_NONBLOCK) < 0)
+        return dp_error_set(err, DP_ERUNTIME, "--serve-fd %lld: %s", (long long)n, strerror(errno));
+    /* the client would not notice the end of the connection while another descriptor is open */
+    int null = fd <= STDERR_FILENO ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+    if (null >= 0) {
+        dup2(null, fd);
+        close(null);
+    } else {
+        close(fd);
+    }
+    return 0;
 }
 
 int endpoint_listen(endpoint *e, int64_t mode, dp_error *err)
@@ -170,7 +211,7 @@ int endpoint_listen(endpoint *e, int64_t mode, dp_error *err)
     int rc = bind(fd, (struct sockaddr *)&a, sizeof(a));
     umask(old);
     if (rc == 0 && lstat(path, &e->bound) == 0 && chmod(path, (mode_t)mode) == 0 &&
-        listen(fd, BACKLOG) == 0) {
+        listen(fd, (int)LIMIT(CONNECTIONS)) == 0) {
         e->fd = fd;
         return 0;
     }

@@ -223,11 +223,40 @@ int frame_next(frame *f, char **line, size_t *bytes)
     return next_line(f, line, bytes);
 }
 
-void frame_expect(frame *f, size_t bytes)
+bool frame_in_line(const frame *f)
+{
+    /* frame_next() has found no LF in these bytes */
+    return f->state == LINE && f->start < f->end && f->scanned == f->end - f->start;
+}
+
+void frame_give_up(frame *f)
+{
+    size_t n = f->end - f->start, keep = n < WORD_MAX - 1 ? n : WORD_MAX - 1;
+    char *in = dp_malloc(READ_BYTES);
+
+    f->announces = has_word(f->in + f->start, n);
+    f->state = SKIP;
+    if (in == NULL)
+        return;                              /* keep the larger buffer */
+    memcpy(in, f->in + f->end - keep, keep); /* one of the words may end in the next bytes */
+    dp_free(f->in);
+    f->in = in;
+    f->cap = READ_BYTES;
+    f->start = f->scanned = 0;
+    f->end = keep;
+}
+
+void frame_expect_dropped(frame *f, size_t bytes)
 {
     f->state = BODY;
     f->body_bytes = bytes;
     f->body_received = 0;
+    f->body = NULL;
+}
+
+void frame_expect(frame *f, size_t bytes)
+{
+    frame_expect_dropped(f, bytes);
     f->body = bytes > 0 ? dp_malloc(bytes) : NULL;
 }
 

@@ -41,6 +41,12 @@ int frame_next(frame *f, char **line, size_t *bytes);
 /* Set the length of the body of the line that was found last; 0: none.  Called if
  * frame.announces. */
 void frame_expect(frame *f, size_t bytes);
+/* Expect a body like frame_expect(), but do not store it: frame_body() will be NULL. */
+void frame_expect_dropped(frame *f, size_t bytes);
+/* Has a line begun that has not ended?  Called after frame_next(). */
+bool frame_in_line(const frame *f);
+/* Skip the line that has not ended, and free its bytes.  `announces` is set as for FRAME_LONG. */
+void frame_give_up(frame *f);
 /* Return the body, owned by the caller; NULL: none, or out of memory. */
 uint8_t *frame_body(frame *f);
 

@@ -53,6 +53,7 @@ void connection_unref(struct connection *c)
     if (--c->refs > 0)
         return;
     frame_fini(&c->frame);
+    connection_discharge(c);
     dp_keyset_unpin(c->state.pinned);
     drop_maps(c);
     sync_drop(&c->state.failures);
@@ -142,9 +143,9 @@ int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err
     *waiting = j->on_loop && c->in_executor > 0;
     if (!*waiting)
         return 0;
-    if (c->n_cancels >= LIMIT_OUTSTANDING)
-        return dp_error_set(err, DP_ERESOURCE, "%d requests are cancelled already (outstanding)",
-                            LIMIT_OUTSTANDING);
+    if (c->n_cancels >= LIMIT(OUTSTANDING))
+        return dp_error_set(err, DP_ERESOURCE, "%lld requests are cancelled already (outstanding)",
+                            (long long)LIMIT(OUTSTANDING));
     k = dp_malloc(sizeof(*k));
     if (k != NULL)
         *k = (cancel){NULL, cJSON_Duplicate(id, true), j->number - 1};
@@ -209,7 +210,7 @@ void connection_undefer(struct connection *c)
 
 void connections_check_drained(server *s)
 {
-    if (s->draining && s->connections == NULL)
+    if ((s->draining || s->serves_one) && s->connections == NULL)
         uv_stop(&s->loop);
 }
 

@@ -20,10 +20,10 @@ enum {
 /* May more data be read from `c`, and more messages be taken? */
 static inline bool connection_wants(const struct connection *c)
 {
-    return !c->closed && !c->shut && !c->parsing && c->outstanding < LIMIT_OUTSTANDING &&
-           c->outstanding_bytes < LIMIT_OUTSTANDING_BYTES &&
-           c->outstanding_fds < LIMIT_OUTSTANDING_DESCRIPTORS &&
-           atomic_load(&c->unsent) < LIMIT_UNSENT_BYTES;
+    return !c->closed && !c->shut && !c->parsing && c->outstanding < LIMIT(OUTSTANDING) &&
+           c->outstanding_bytes < LIMIT_SIZE(OUTSTANDING_BYTES) &&
+           c->outstanding_fds < LIMIT_SIZE(OUTSTANDING_DESCRIPTORS) &&
+           atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES);
 }
 
 /* -- life.c -- */
@@ -42,7 +42,8 @@ void connection_drop_descriptors(struct connection *c, size_t n);
 void connection_shift_descriptors(struct connection *c, size_t n);
 /* Remove `c` from server.deferred, if it is in that list. */
 void connection_undefer(struct connection *c);
-/* Stop the event loop if the daemon is draining (stopping) and no connection is left. */
+/* Stop the event loop if no connection is left, and the daemon is draining (stopping) or serves
+ * only an inherited socket (--serve-fd). */
 void connections_check_drained(struct server *s);
 /* Send one answer line with the error `*why` on a connection that is about to be closed, if the
  * socket takes it without blocking. */
@@ -83,6 +84,13 @@ bool connection_settle_descriptors(struct connection *c);
 /* Set c->unread_since: to now if the daemon stops reading from `c`, and to 0 if it reads.  Start
  * the timer that checks this member, if necessary. */
 void connection_note_unread(struct connection *c);
+
+/* -- charge.c -- */
+
+/* Charge the session for all that `c` has read, and for `coming` bytes that are about to be
+ * allocated, or refund what was charged more.  DP_ERESOURCE: over a limit, unless `anyway`. */
+int connection_charge(struct connection *c, size_t coming, bool anyway, dp_error *err);
+void connection_discharge(struct connection *c); /* Refund everything. */
 
 /* -- receive.c -- */
 

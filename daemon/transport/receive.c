@@ -52,7 +52,7 @@ static void take_line(struct connection *c, char *line, size_t bytes)
         return;
     }
     c->pending = j;
-    if (bytes <= LIMIT_INLINE_BYTES && c->budget > 0) {
+    if (bytes <= LIMIT_SIZE(INLINE_BYTES) && c->budget > 0) {
         job_parse(j);
         connection_announced(c);
         return;
@@ -70,9 +70,11 @@ static void take_body(struct connection *c)
 
     c->pending = NULL;
     j->rq.attached = frame_body(&c->frame);
-    j->rq.bytes_charged += bytes;
-    c->outstanding_bytes += bytes;
-    j->body_lost = bytes > 0 && j->rq.attached == NULL;
+    if (j->rq.attached != NULL) {
+        j->rq.bytes_charged += bytes;
+        c->outstanding_bytes += bytes;
+    }
+    j->body_lost = bytes > 0 && j->rq.attached == NULL && j->stage != JOB_ANSWERED;
     connection_dispatch(c, j);
 }
 
@@ -81,8 +83,22 @@ static void refuse_long(struct connection *c, bool close)
     dp_error err = DP_ERROR_INIT;
 
     dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
-                 (long long)c->server->options->max_line);
+                 (long long)c->frame.max_line);
     connection_refuse(c, &err, close);
+}
+
+/* Charge what `c` has read.  If a line that has not ended is too much, answer an error and skip the
+ * line: true. */
+static bool charge_read(struct connection *c)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    /* requests that are complete have been read; only a line that has not ended can be refused */
+    if (connection_charge(c, 0, !frame_in_line(&c->frame), &err) == 0)
+        return false;
+    frame_give_up(&c->frame);
+    connection_refuse(c, &err, c->frame.announces || c->n_fds > 0);
+    return true;
 }
 
 bool connection_take_messages(struct connection *c)
@@ -105,6 +121,8 @@ bool connection_take_messages(struct connection *c)
         else
             connection_close(c);
     }
+    if (!c->closed && charge_read(c))
+        any = true;
     return connection_settle_descriptors(c) || any;
 }
 

@@ -71,7 +71,8 @@ static void sent(struct connection *c, size_t n)
             connection_close(c);
         connection_job_free(j);
     }
-    if (before >= LIMIT_UNSENT_BYTES && atomic_load(&c->unsent) < LIMIT_UNSENT_BYTES && !c->closed)
+    if (before >= LIMIT_SIZE(UNSENT_BYTES) && atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) &&
+        !c->closed)
         executor_resume(&c->server->executor, c);
 }
 
@@ -95,7 +96,8 @@ static bool turn_is_over(const struct connection *c)
 {
     const job *j = c->out.head;
 
-    return c->server->turn_bytes >= TURN_BYTES && j->answer_bytes - j->sent > LIMIT_INLINE_BYTES;
+    return c->server->turn_bytes >= TURN_BYTES &&
+           j->answer_bytes - j->sent > LIMIT_SIZE(INLINE_BYTES);
 }
 
 void connection_flush(struct connection *c)

@@ -217,17 +217,13 @@ void dp_account_group_set_limit(dp_account_group *g, uint64_t bytes)
 
 void dp_account_group_usage(dp_account_group *g, dp_usage out[DP_HOLDERS])
 {
-    dp_usage used[DP_HOLDERS];
-
     for (int h = 0; h < DP_HOLDERS; h++)
         out[h] = (dp_usage){0, 0};
     pthread_mutex_lock(&g->lock);
-    for (dp_account *a = g->head; a != NULL; a = a->in_group.next) {
-        dp_account_usage(a, used);
+    for (const dp_account *a = g->head; a != NULL; a = a->in_group.next)
         for (int h = 0; h < DP_HOLDERS; h++) {
-            out[h].count += used[h].count;
-            out[h].bytes += used[h].bytes;
+            out[h].count += atomic_load_explicit(&a->charged[h].count, memory_order_relaxed);
+            out[h].bytes += atomic_load_explicit(&a->charged[h].bytes, memory_order_relaxed);
         }
-    }
     pthread_mutex_unlock(&g->lock);
 }

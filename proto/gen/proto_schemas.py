@@ -26,6 +26,8 @@ FIELDS = {"type": (str, [str]), "properties": dict, "required": [str], "addition
 OF = {"properties": {"object"}, "required": {"object"}, "additionalProperties": {"object"}, "items": {"array"},
       "enum": {"string"}, "minimum": {"integer", "number"}}
 METHOD = {"summary": str, "runs": str, "params": dict, "result": dict}
+# Of a method that only clients of the daemon's own uid may call: "only": "owner".
+OPTIONAL = {"only": str}
 # Values of "runs": METHOD_ constants of daemon/methods/methods.h.
 RUNS = {
     "loop": "METHOD_LOOP",
@@ -96,9 +98,10 @@ def load(folder):
     for path, schema in types.values():
         check_schema(schema, path, types)
     for path, method in methods.values():
-        check_fields(method, METHOD, path)
-        check(set(method) == set(METHOD), path, f"{', '.join(sorted(set(METHOD) - set(method)))}: wanted")
+        check_fields(method, METHOD | OPTIONAL, path)
+        check(set(METHOD) <= set(method), path, f"{', '.join(sorted(set(METHOD) - set(method)))}: wanted")
         check(method["runs"] in RUNS, path, f"runs: no such: {method['runs']}; there are {', '.join(RUNS)}")
+        check(method.get("only", "owner") == "owner", path, f"only: no such: {method.get('only')}; there is owner")
         check("properties" in method["params"], path, "params: properties: wanted, {} if there are none")
         odd = set(method["params"]) - {"type", "required", "properties"}
         check(not odd, path, f"params: {', '.join(sorted(odd))}: a method's params have type, required and properties alone")

@@ -113,7 +113,8 @@ def wrapper(name, method):
 def row(name, method):
     c, has = c_method(name), bool(method["params"]["properties"])
     size = f"sizeof({c}_params)" if has else "0"
-    return f'    {{"{name}", run_{c}, {RUNS[method["runs"]]}, &proto_{c}_params, {size}}},'
+    only = "true" if "only" in method else "false"
+    return f'    {{"{name}", run_{c}, {RUNS[method["runs"]]}, &proto_{c}_params, {size}, {only}}},'
 
 
 def absolute(schema):

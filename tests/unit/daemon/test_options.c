@@ -25,7 +25,8 @@ START_TEST(defaults_without_options)
     ck_assert_ptr_null(o.socket);
     ck_assert_int_eq(o.mode, 0600);
     ck_assert_int_eq(o.workers, 16);
-    ck_assert_int_eq(o.max_line, LIMIT_LINE_BYTES);
+    ck_assert_int_eq(o.limits[LIMIT_AT_LINE_BYTES], -1);
+    ck_assert_int_eq(o.serve_fd, -1);
     ck_assert_int_eq(o.log_level, LOG_INFO);
     ck_assert(!o.no_plugins && !o.help && !o.version);
     options_fini(&o);
@@ -44,11 +45,11 @@ START_TEST(options_of_every_kind)
     ck_assert_int_eq(o.log_level, LOG_DEBUG);
     options_fini(&o);
     ck_assert_int_eq(parse("--plugin", "a", "--plugin", "b"), 0);
-    ck_assert_uint_eq(o.n_plugins, 2);
-    ck_assert_str_eq(o.plugins[0], "a");
-    ck_assert_str_eq(o.plugins[1], "b");
+    ck_assert_uint_eq(o.plugins.n, 2);
+    ck_assert_str_eq(o.plugins.items[0], "a");
+    ck_assert_str_eq(o.plugins.items[1], "b");
     options_fini(&o);
-    ck_assert_uint_eq(o.n_plugins, 0);
+    ck_assert_uint_eq(o.plugins.n, 0);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <session.h>
 #include <string.h>
+#include <unistd.h>
 
 static sessions all;
 static struct session *s;
@@ -88,8 +89,8 @@ START_TEST(session_is_joined_by_its_key)
     ck_assert_uint_ne(session_id(s), session_id(other));
     ck_assert_str_ne(session_key(s), session_key(other));
     ck_assert_uint_eq(strlen(session_key(s)), 32);
-    ck_assert_ptr_null(session_join(&all, "0"));
-    struct session *joined = session_join(&all, session_key(s));
+    ck_assert_ptr_null(session_join(&all, geteuid(), "0"));
+    struct session *joined = session_join(&all, geteuid(), session_key(s));
     ck_assert_ptr_eq(joined, s);
     session_leave(other);
     ck_assert_uint_eq(sessions_reap(&all, nanos(), false), 0);
@@ -114,14 +115,14 @@ START_TEST(session_lingers)
     session_leave(other);
     uint64_t next = sessions_reap(&all, now, false);
     ck_assert_uint_ge(next, now + 1000000000);
-    other = session_join(&all, key);
+    other = session_join(&all, geteuid(), key);
     ck_assert_ptr_nonnull(other);
     ck_assert_uint_eq(sessions_reap(&all, next, false), 0);
     session_leave(other);
     ck_assert_uint_eq(alive().tensors, 1);
     ck_assert_uint_eq(sessions_reap(&all, nanos() + 2000000000, false), 0);
     ck_assert_uint_eq(alive().tensors, 0);
-    ck_assert_ptr_null(session_join(&all, key));
+    ck_assert_ptr_null(session_join(&all, geteuid(), key));
 }
 END_TEST
 
@@ -165,7 +166,7 @@ START_TEST(session_limit_ends_lingering_ones)
     ck_assert_ptr_nonnull(held[3]);
     ck_assert(sessions_over(&all));
     ck_assert_uint_eq(sessions_count(&all), LIMIT_SESSIONS);
-    ck_assert_ptr_null(session_join(&all, keys[3]));
+    ck_assert_ptr_null(session_join(&all, geteuid(), keys[3]));
     ck_assert_uint_ne(sessions_reap(&all, nanos(), false), 0);
     ck_assert(!sessions_over(&all));
     session_leave(held[3]);

@@ -20,7 +20,7 @@ static void setup(void)
     memcpy(directory + strlen(directory) - 6, "XXXXXX", 6);
     ck_assert_ptr_nonnull(mkdtemp(directory));
     snprintf(path, sizeof(path), "%s/d.sock", directory);
-    o = (options){.socket = path};
+    o = (options){.socket = path, .serve_fd = -1};
     dp_error_clear(&err);
     log_level_set(LOG_ERROR);
 }

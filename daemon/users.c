@@ -1,0 +1,237 @@
+/* users.c -- which uid has which sessions, and who may see and end them.
+ *
+ * All sessions of a uid have accounts of one group, whose limit is `uid_bytes`.  Clients of another
+ * uid than the daemon's own see only their own sessions. */
+#include "session.h"
+#include <string.h>
+#include <unistd.h>
+
+user *users_get(sessions *all, uid_t uid, dp_error *err)
+{
+    user *u = all->users;
+
+    while (u != NULL && u->uid != uid)
+        u = u->next;
+    if (u != NULL)
+        return u;
+    if (all->n_users >= USERS_MOST) {
+        dp_error_set(err, DP_ERESOURCE, "%d uids have used this daemon, no more can", USERS_MOST);
+        return NULL;
+    }
+    u = dp_calloc(1, sizeof(*u));
+    if (u == NULL) {
+        dp_error_set(err, DP_ERESOURCE, "out of memory: a uid");
+        return NULL;
+    }
+    if (dp_account_group_new(limit_names[LIMIT_AT_UID_BYTES], (uint64_t)LIMIT(UID_BYTES), &u->group,
+                             err) < 0) {
+        dp_free(u);
+        return NULL;
+    }
+    u->uid = uid;
+    u->next = all->users;
+    all->users = u;
+    all->n_users++;
+    return u;
+}
+
+void users_fini(sessions *all)
+{
+    for (user *u = all->users, *next; u != NULL; u = next) {
+        next = u->next;
+        dp_account_group_close(u->group);
+        dp_free(u);
+    }
+    all->users = NULL;
+}
+
+/* -- limits -- */
+
+void sessions_holder_limits(const int64_t *limits, dp_holder_limit out[DP_HOLDERS])
+{
+    static const struct {
+        int count, bytes; /* indices of limits */
+    } rows[DP_HOLDERS] = {
+        [DP_HOLDER_TENSORS] = {LIMIT_AT_SESSION_TENSORS, LIMIT_AT_SESSION_TENSOR_BYTES},
+        [DP_HOLDER_INTERMEDIATES] = {LIMIT_AT_SESSION_INTERMEDIATES,
+                                     LIMIT_AT_SESSION_INTERMEDIATE_BYTES},
+        [DP_HOLDER_PROGRAMS] = {LIMIT_AT_SESSION_PROGRAMS, LIMIT_AT_SESSION_PROGRAM_BYTES},
+        [DP_HOLDER_PROGRAM_CACHE] = {LIMIT_AT_PROGRAM_CACHE, LIMIT_AT_PROGRAM_CACHE_BYTES},
+        [DP_HOLDER_GENERATORS] = {LIMIT_AT_SESSION_GENERATORS, LIMIT_AT_SESSION_GENERATOR_BYTES},
+        [DP_HOLDER_OBJECTS] = {LIMIT_AT_SESSION_OBJECTS, LIMIT_AT_SESSION_OBJECT_BYTES},
+        [DP_HOLDER_HISTORY] = {LIMIT_AT_SESSION_NODES, LIMIT_AT_SESSION_NODE_BYTES},
+    };
+
+    for (int h = 0; h < DP_HOLDERS; h++) {
+        out[h].count_name = limit_names[rows[h].count];
+        out[h].bytes_name = limit_names[rows[h].bytes];
+        out[h].count = (uint64_t)limits[rows[h].count];
+        out[h].bytes = (uint64_t)limits[rows[h].bytes];
+    }
+}
+
+void sessions_limits(sessions *all, const int64_t *limits)
+{
+    dp_holder_limit next[DP_HOLDERS];
+
+    sessions_holder_limits(limits, next);
+    pthread_mutex_lock(&all->lock);
+    for (int h = 0; h < DP_HOLDERS; h++) { /* accounts read these values without a lock */
+        __atomic_store_n(&all->limits[h].count, next[h].count, __ATOMIC_RELAXED);
+        __atomic_store_n(&all->limits[h].bytes, next[h].bytes, __ATOMIC_RELAXED);
+    }
+    for (struct session *s = all->head; s != NULL; s = s->next)
+        dp_account_limits_changed(s->account);
+    for (user *u = all->users; u != NULL; u = u->next)
+        dp_account_group_set_limit(u->group, (uint64_t)limits[LIMIT_AT_UID_BYTES]);
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* -- uids -- */
+
+uid_t session_uid(const struct session *s)
+{
+    return s->user->uid;
+}
+
+bool session_is_owner(const struct session *s)
+{
+    return s->user->uid == geteuid();
+}
+
+bool session_may_see(const struct session *asker, uid_t uid)
+{
+    return session_is_owner(asker) || session_uid(asker) == uid;
+}
+
+/* -- listing -- */
+
+/* Add `from` to `to`; returns the sum of the bytes of `from`. */
+static uint64_t add_usage(dp_usage to[DP_HOLDERS], const dp_usage from[DP_HOLDERS])
+{
+    uint64_t bytes = 0;
+
+    for (int h = 0; h < DP_HOLDERS; h++) {
+        to[h].count += from[h].count;
+        to[h].bytes += from[h].bytes;
+        bytes += from[h].bytes;
+    }
+    return bytes;
+}
+
+void sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS])
+{
+    dp_usage held[DP_HOLDERS];
+
+    memset(out, 0, DP_HOLDERS * sizeof(*out));
+    pthread_mutex_lock(&all->lock);
+    for (const struct session *s = all->head; s != NULL; s = s->next) {
+        if (!session_may_see(asker, session_uid(s)))
+            continue;
+        dp_account_usage(s->account, held);
+        add_usage(out, held);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static session_info describe(const struct session *s, uint64_t now)
+{
+    session_info i = {.id = s->id, .uid = session_uid(s), .connections = s->n_connections};
+    dp_usage held[DP_HOLDERS];
+
+    i.ends_in_ms = s->n_connections > 0 ? -1
+                   : s->ends_at > now   ? (int64_t)((s->ends_at - now) / 1000000)
+                                        : 0;
+    dp_account_usage(s->account, held);
+    i.bytes = add_usage(i.usage, held);
+    return i;
+}
+
+int64_t sessions_list(sessions *all, const struct session *asker, session_info **out, dp_error *err)
+{
+    uint64_t now = nanos();
+    int64_t n = 0;
+
+    pthread_mutex_lock(&all->lock);
+    *out = dp_malloc_n(all->n + 1, sizeof(**out));
+    for (const struct session *s = *out != NULL ? all->head : NULL; s != NULL; s = s->next)
+        if (session_may_see(asker, session_uid(s)))
+            (*out)[n++] = describe(s, now);
+    pthread_mutex_unlock(&all->lock);
+    return *out != NULL ? n : dp_error_set(err, DP_ERESOURCE, "out of memory: list of sessions");
+}
+
+int64_t users_list(sessions *all, const struct session *asker, user_info **out, dp_error *err)
+{
+    dp_usage held[DP_HOLDERS];
+    int64_t n = 0;
+
+    pthread_mutex_lock(&all->lock);
+    *out = dp_calloc(all->n_users + 1, sizeof(**out));
+    for (const user *u = *out != NULL ? all->users : NULL; u != NULL; u = u->next) {
+        if (!session_may_see(asker, u->uid))
+            continue;
+        user_info *i = &(*out)[n++];
+        i->uid = u->uid;
+        i->sessions = u->n_sessions;
+        i->connections = u->n_connections;
+        dp_account_group_usage(u->group, held);
+        i->bytes = add_usage(i->usage, held);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return *out != NULL ? n : dp_error_set(err, DP_ERESOURCE, "out of memory: list of uids");
+}
+
+/* -- ending -- */
+
+void sessions_end_at(sessions *all, struct session **p)
+{
+    struct session *s = *p;
+
+    s->ended = true;
+    s->user->n_sessions--;
+    s->user->n_connections -= s->n_connections;
+    *p = s->next;
+    s->next = all->ended;
+    all->ended = s;
+    all->n--;
+}
+
+int sessions_end(sessions *all, const struct session *asker, uint64_t id, unsigned *connections,
+                 dp_error *err)
+{
+    unsigned long long number = id;
+    int rc = 0;
+
+    if (id == asker->id)
+        return dp_error_set(err, DP_EVALUE,
+                            "session %llu is the session of this connection, expected another one; "
+                            "close the connection to end it",
+                            number);
+    pthread_mutex_lock(&all->lock);
+    struct session **p = &all->head;
+    while (*p != NULL && (*p)->id != id)
+        p = &(*p)->next;
+    /* another uid must not learn which sessions there are */
+    if (!session_is_owner(asker) && (*p == NULL || session_uid(*p) != session_uid(asker))) {
+        rc = dp_error_set(err, DP_EPERM,
+                          "session %llu is no session of uid %ld; only uid %ld, the daemon's own, "
+                          "may end others'",
+                          number, (long)session_uid(asker), (long)geteuid());
+    } else if (*p == NULL) {
+        rc = dp_error_set(err, DP_ENOTFOUND, "no session %llu", number);
+    } else {
+        *connections = (*p)->n_connections;
+        sessions_end_at(all, p);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return rc;
+}
+
+bool session_has_ended(struct session *s)
+{
+    pthread_mutex_lock(&s->all->lock);
+    bool ended = s->ended;
+    pthread_mutex_unlock(&s->all->lock);
+    return ended;
+}

@@ -1,0 +1,309 @@
+"""test_uids.py -- clients of other uids: who may connect, what they may do, and what only the daemon's own uid may.
+
+The tests run as root, whose children become other uids; without root they are skipped, by name."""
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+
+from harness import BUILD, contains, equal, less, main, raises, wait_until
+from daemon import TestDaemon
+import dispatchd
+
+OWN, OTHER, THIRD = os.geteuid(), 65534, 65533
+GROUP = 54321
+TEMPLATE = os.path.join(BUILD, "plugins", "template.so")
+ADD = {"op": "aten::add.Tensor", "args": [{"data": [1.0, 2.0]}, 1], "return": "data"}
+
+
+def as_uid(uid, fn, gid=65534, groups=()):
+    """The result of fn() in a child with this uid; an Error of the daemon is raised here, too."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups(groups)
+            os.setgid(gid)
+            os.setuid(uid)
+            answer = {"result": fn()}
+        except dispatchd.Error as e:
+            answer = {"error": {"code": e.code, "message": e.message, "data": e.data}}
+        except BaseException as e:
+            answer = {"raised": repr(e)}
+        os.write(write, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as f:
+        answer = json.loads(f.read() or b"{}")
+    os.waitpid(child, 0)
+    if "error" in answer:
+        raise dispatchd.Error(answer["error"])
+    if "raised" in answer:
+        raise AssertionError(f"uid {uid}: {answer['raised']}")
+    return answer["result"]
+
+
+@contextlib.contextmanager
+def daemon_for(*options):
+    """A daemon whose socket other uids can reach."""
+    directory = tempfile.mkdtemp(prefix="dispatchd-uids-")
+    os.chmod(directory, 0o755)
+    try:
+        with TestDaemon("--mode", "0666", *options, socket=os.path.join(directory, "s")) as daemon:
+            yield daemon
+    finally:
+        shutil.rmtree(directory)
+
+
+def call(path, method, /, **params):
+    with dispatchd.connect(path, 60) as d:
+        return d.call(method, **params)
+
+
+def setup():
+    directory = tempfile.mkdtemp(prefix="dispatchd-uids-")
+    os.chmod(directory, 0o755)
+    daemon = TestDaemon("--mode", "0666", "--allow-uid", str(OTHER), "--allow-uid", str(THIRD),
+                        socket=os.path.join(directory, "s"))
+    return daemon
+
+
+def teardown(daemon):
+    daemon.finish()
+    shutil.rmtree(os.path.dirname(daemon.socket))
+
+
+def connects(path):
+    """Does the daemon answer this process?  A client that may not connect gets no answer."""
+    try:
+        return call(path, "server.hello")["session"] > 0
+    except OSError:
+        return False
+
+
+def test_uids_that_are_not_allowed_are_refused(f):
+    equal(as_uid(65000, lambda: connects(f.socket)), False)
+    equal(as_uid(OTHER, lambda: connects(f.socket)), True)
+    wait_until(lambda: "connection.refuse error=\"uid 65000" in f.log(), "the log says so")
+
+
+def test_groups_are_allowed():
+    with daemon_for("--allow-gid", str(GROUP), "--no-plugins") as f:
+        able = lambda **ids: as_uid(65000, lambda: connects(f.socket), **ids)
+        equal(able(gid=GROUP), True)
+        equal(able(groups=[7, GROUP]), True, "a supplementary group")
+        equal(able(groups=[7]), False)
+
+
+def test_other_uids_call_operators_and_own_tensors(f):
+    def use():
+        with dispatchd.connect(f.socket, 60) as d:
+            t = d.op("aten::ones", [100], dtype="float32")["tensor"]
+            account = d.call("session.get")["account"]["tensors"]
+            return [d.call("op.call", **ADD)["outputs"][0]["data"], account,
+                    d.call("tensor.list")["tensors"][0]["tensor"] == t]
+    equal(as_uid(OTHER, use), [[2, 3], {"count": 1, "bytes": 400}, True])
+
+
+def refused_method(f, method, /, *parts, **params):
+    raises(lambda: as_uid(OTHER, lambda: call(f.socket, method, **params)), "PermissionError", method, *parts,
+           f"uid {OTHER} may not, only uid {OWN}")
+
+
+def test_plugin_load_is_the_owners(f):
+    refused_method(f, "plugin.load", path=TEMPLATE)
+    refused_method(f, "plugin.load", path="/nowhere")  # nor may they ask which files there are
+
+
+def test_plugin_reload_is_the_owners(f):
+    refused_method(f, "plugin.reload", plugin="template")
+
+
+def test_plugin_unload_is_the_owners(f):
+    refused_method(f, "plugin.unload", plugin="template")
+    with f.connect() as d:
+        contains(f.loaded(d), "template")
+
+
+def test_plugin_describe_by_path_is_the_owners(f):
+    refused_method(f, "plugin.describe", "by path", path=TEMPLATE)
+    with f.connect() as d:
+        equal(d.call("plugin.describe", path=TEMPLATE)["plugin"], "template")
+
+
+def test_server_shutdown_is_the_owners(f):
+    refused_method(f, "server.shutdown")
+    with f.connect() as d:
+        d.call("server.status")
+
+
+def test_a_batch_and_a_notification_have_no_more_rights(f):
+    def ask():
+        with dispatchd.connect(f.socket, 60) as d:
+            d.send_message({"jsonrpc": "2.0", "method": "server.shutdown"})
+            d.send_message([{"jsonrpc": "2.0", "id": 1, "method": "server.shutdown"}])
+            return d.receive_message()[0]["error"]["data"]["type"]
+    equal(as_uid(OTHER, ask), "PermissionError")
+    with f.connect() as d:
+        d.call("server.status")
+
+
+def test_session_list_has_others_sessions_for_the_owner_only(f):
+    with f.connect() as d:
+        d.op("aten::ones", [10])
+        listed = as_uid(OTHER, lambda: call(f.socket, "session.list"))["sessions"]
+        equal([(s["uid"], s["connections"], s["bytes"]) for s in listed], [(OTHER, 1, 0)])
+        key, read, write = as_uid_key(f)
+        own = d.call("session.list")["sessions"]
+        equal([s["session"] for s in own], sorted(s["session"] for s in own), "sorted")
+        equal(sorted({s["uid"] for s in own}), [OWN, OTHER])
+        mine = next(s for s in own if s["session"] == d.call("server.hello")["session"])
+        equal((mine["bytes"], mine["account"]["tensors"]), (40, {"count": 1, "bytes": 40}))
+        equal("ends_in_ms" in mine, False)
+        let_go(read, write)
+
+
+def as_uid_key(f, uid=OTHER):
+    """Start a client of `uid` that keeps a session with one tensor until let_go(): its session and key."""
+    read, child_write = os.pipe()
+    child_read, write = os.pipe()
+    if os.fork() == 0:
+        os.close(write)
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(uid)
+        try:
+            with dispatchd.connect(f.socket, 60) as d:
+                d.op("aten::ones", [1000])
+                hello = d.call("server.hello")
+                os.write(child_write, json.dumps([hello["session"], hello["session_key"]]).encode() + b"\n")
+                os.read(child_read, 1)
+                # the daemon may have ended the session
+                try:
+                    d.call("server.status")
+                    os.write(child_write, b"alive\n")
+                except OSError:
+                    os.write(child_write, d.receive_message()["error"]["message"].encode() + b"\n")
+        finally:
+            os._exit(0)
+    os.close(child_write)
+    os.close(child_read)
+    answers = os.fdopen(read)
+    return json.loads(answers.readline()), answers, write
+
+
+def let_go(answers, write):
+    os.close(write)
+    said = answers.readline().strip()
+    answers.close()
+    os.wait()
+    return said
+
+
+def test_session_end_of_others_is_the_owners(f):
+    (session, _), read, write = as_uid_key(f)
+    with f.connect() as d:
+        mine = d.call("server.hello")["session"]
+        for uid, id_ in ((OTHER, mine), (THIRD, session), (OTHER, 1 << 40)):
+            raises(lambda: as_uid(uid, lambda: call(f.socket, "session.end", session=id_)), "PermissionError",
+                   f"session {id_} is no session of uid {uid}")
+        raises(lambda: d.call("session.end", session=1 << 40), "NotFound", f"no session {1 << 40}")
+        raises(lambda: d.call("session.end", session=mine), "ValueError", "the session of this connection")
+        equal(d.call("session.end", session=session), {"session": session, "connections": 1})
+        raises(lambda: d.call("session.end", session=session), "NotFound")
+        contains(let_go(read, write), "the session was ended by session.end")
+        wait_until(lambda: session not in [s["session"] for s in d.call("session.list")["sessions"]], "it is gone")
+        wait_until(lambda: d.call("server.status")["live_tensors"] == 0, "its tensor is released")
+
+
+def test_other_uids_end_their_own_sessions(f):
+    (session, _), read, write = as_uid_key(f)
+    equal(as_uid(OTHER, lambda: call(f.socket, "session.end", session=session))["connections"], 1)
+    contains(let_go(read, write), "session.end")
+
+
+def test_a_session_is_joined_by_its_own_uid_only(f):
+    (session, key), read, write = as_uid_key(f)
+    equal(as_uid(OTHER, lambda: call(f.socket, "server.hello", session_key=key)["session"]), session)
+    raises(lambda: as_uid(THIRD, lambda: call(f.socket, "server.hello", session_key=key)), "NotFound")
+    with f.connect() as d:
+        raises(lambda: d.call("server.hello", session_key=key), "NotFound")
+    equal(let_go(read, write), "alive")
+
+
+def test_status_has_only_own_figures_for_other_uids(f):
+    (session, _), read, write = as_uid_key(f, THIRD)
+    with f.connect() as d:
+        d.op("aten::ones", [10])
+        status = as_uid(OTHER, lambda: call(f.socket, "server.status"))
+        equal([u["uid"] for u in status["users"]], [OTHER])
+        equal({h["uid"] for h in status["holders"]}, {OTHER})
+        equal((status["tensors"], status["account"]["tensors"]), (0, {"count": 0, "bytes": 0}))
+        for name in ("sessions", "connections", "live_tensors", "bytes", "calls", "requests", "running", "stuck"):
+            equal(name in status, False, name)
+        own = d.call("server.status")
+        held = {u["uid"]: (u["sessions"], u["connections"], u["bytes"]) for u in own["users"]}
+        equal(held[THIRD], (1, 1, 4000))
+        equal((own["holders"][0]["session"], own["holders"][0]["bytes"]), (session, 4000), "holds most")
+        less(1, own["sessions"])
+    let_go(read, write)
+
+
+def limits(directory, *lines):
+    path = os.path.join(directory, "conf")
+    with open(path, "w") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_uid_has_one_limit_for_all_its_sessions():
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_bytes = 1 MiB")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER)) as f, f.connect() as a, f.connect() as b:
+            a.op("aten::ones", [150, 1000])
+            raises(lambda: b.op("aten::ones", [150, 1000]), "ResourceExhausted", "600000 bytes asked for", "of 1048576 left",
+                   "(uid_bytes)")
+            equal(as_uid(OTHER, lambda: call(f.socket, "op.call", op="aten::ones", args=[[150, 1000]])["outputs"][0]["dtype"]),
+                  "float32", "another uid has its own limit")
+            b.op("aten::ones", [100, 1000])
+            a.call("tensor.release", all=True)
+            b.op("aten::ones", [150, 1000])
+
+
+def refusal(path):
+    """What the daemon says to a client that it does not take."""
+    with dispatchd.connect(path, 60) as d:
+        return d.receive_message()["error"]["message"]
+
+
+def test_other_uids_cannot_take_every_place():
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_connections = 3", "uid_sessions = 2")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER), "--no-plugins") as f:
+            def crowd():
+                first = [dispatchd.connect(f.socket, 60) for _ in range(2)]
+                key = first[0].call("server.hello")["session_key"]
+                first[1].call("server.hello")
+                said = [refusal(f.socket)]
+                first[1].call("server.hello", session_key=key)
+                time_out = 200
+                while len(first) < 3 and time_out > 0:  # the session that was left ends soon
+                    try:
+                        d = dispatchd.connect(f.socket, 60)
+                        d.call("server.hello", session_key=key)
+                        first.append(d)
+                    except (dispatchd.Error, OSError):
+                        time_out -= 1
+                return said + [refusal(f.socket)]
+            said = as_uid(OTHER, crowd)
+            contains(said[0], f"uid {OTHER} has 2 sessions (uid_sessions)")
+            contains(said[1], f"uid {OTHER} has 3 connections (uid_connections)")
+
+
+if OWN == 0:
+    main(setup, teardown)
+else:
+    print("skipped: test_uids needs root, to become other uids")
+    print("0 passed, 0 failed")
