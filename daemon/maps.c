@@ -32,8 +32,7 @@ uint64_t maps_put(maps **all, dp_shared *s, bool *fresh, dp_error *err)
         return number;
     if (m->list.n >= LIMIT_SIZE(MAPS)) {
         dp_error_set(err, DP_ERESOURCE,
-                     "this connection has %zu maps; release some by map.release (maps)",
-                     m->list.n);
+                     "this connection has %zu maps; release some by map.release (maps)", m->list.n);
         return 0;
     }
     if (handle_list_reserve(&m->list, err) < 0)
