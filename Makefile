@@ -57,7 +57,11 @@ INSERTED := $(BUILD)/tests/inserted/libdispatchd.so
 SIMCUDA  := $(BUILD)/tests/plugins/simcuda.so
 INSERTED_OBJ := $(patsubst libdispatch/%.c,$(BUILD)/tests/inserted/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
-CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli clients/c))
+CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli))
+CLIENT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/c))
+CLIENT_A := $(BUILD)/libdispatchd-client.a
+CLIENT_SO := $(BUILD)/libdispatchd-client.so.0
+CLIENT_TESTS := $(patsubst tests/integration/clients/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/clients/*.c))
 PLUGIN_DIRS := $(filter-out lib,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
 PLUGINS  := $(PLUGIN_DIRS:%=$(BUILD)/plugins/%.so)
 BAD_PLUGINS := $(patsubst tests/plugins/%,$(BUILD)/tests/plugins/%.so,$(basename $(wildcard tests/plugins/*.c tests/plugins/*.cc)))
@@ -66,8 +70,8 @@ TOOLS    := $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
 
 # A line for each source that is compiled, with how many there are when nothing is built yet.
-GOAL_OBJ = $(DAEMON_OBJ) $(CLI_OBJ) $(LIB_OBJ) $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) \
-           $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS))
+GOAL_OBJ = $(DAEMON_OBJ) $(CLI_OBJ) $(CLIENT_OBJ) $(LIB_OBJ) $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) \
+           $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(CLIENT_TESTS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS))
 LEFT     = $(eval LEFT := $(foreach o,$(sort $(GOAL_OBJ)),$(if $(wildcard $o),,$o)))$(LEFT)
 begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(if $(word $(words $(BEGUN)),$(LEFT)),/$(words $(LEFT)))] $1))
 
@@ -79,8 +83,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 
-binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) ## build what is installed
-all: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(PLUGINS) $(BAD_PLUGINS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) ## build everything, tests too
+binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(CLIENT_A) $(CLIENT_SO) $(PLUGINS) ## build what is installed
+all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
 deps: ## install what is missing (Debian 12)
@@ -90,6 +94,8 @@ deps: ## install what is missing (Debian 12)
 CC_lib    = $(CC) $(LIB_CC)
 CC_daemon = $(CC) $(BASE) $(INC) -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(DAEMON_PKGS))
 CC_cli    = $(CC) $(BASE) -Iclients/c -DDISPATCHCTL_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson)
+CC_client = $(CC) $(BASE) -fPIC -DDPC_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson)
+CC_clienttest = $(CC) $(BASE) -Iclients/c $$(pkg-config --cflags libcjson)
 CC_unit   = $(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS))
 CC_tool   = $(CC) $(BASE) $(INC) -Ilibdispatch $$(pkg-config --cflags libcjson)
 CC_bench  = $(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS))
@@ -143,7 +149,17 @@ $(BUILD)/dispatchd: $(DAEMON_OBJ) $(LIB)
 $(BUILD)/clients/%.o: clients/%.c $(BUILD)/flags/cli | deps
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_cli) -c -o $@ $<
-$(BUILD)/dispatchctl: $(CLI_OBJ)
+$(CLIENT_OBJ): $(BUILD)/%.o: %.c $(BUILD)/flags/client | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_client) -c -o $@ $<
+# one object, in which what the library's files share is local: an archive has no other way to hide it
+$(CLIENT_A): $(CLIENT_OBJ)
+	$(Q)$(CC) -r -nostdlib -o $(BUILD)/clients/c/client.lo $^ && $$($(CC) -print-prog-name=objcopy) --localize-hidden $(BUILD)/clients/c/client.lo
+	$(Q)rm -f $@ && $$($(CC) -print-prog-name=ar) rcs $@ $(BUILD)/clients/c/client.lo
+$(CLIENT_SO): $(CLIENT_OBJ)
+	$(Q)$(CC) $(BASE) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $$(pkg-config --libs libcjson)
+	$(Q)ln -sf $(@F) $(BUILD)/libdispatchd-client.so
+$(BUILD)/dispatchctl: $(CLI_OBJ) $(CLIENT_A)
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
 # -- plugins: every .c below the folder but those in levels/, plus what plugins/NAME/plugin.mk adds -----
@@ -220,6 +236,9 @@ $(BUILD)/tests/bench/math: tests/bench/math.c $(MATH_LOOPS) $(MATH_THEIRS)
 # linked with the objects, not the library: unit tests see what is hidden
 $(BUILD)/tests/run_unit: $(UNIT_OBJ) $(MATH_LOOPS) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
+$(CLIENT_TESTS): $(BUILD)/tests/%: tests/integration/clients/%.c $(CLIENT_A) $(BUILD)/flags/clienttest
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $$(pkg-config --libs libcjson) -lpthread
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
@@ -277,12 +296,15 @@ install: binaries ## copy to PREFIX
 	ln -sf ../lib/dispatchd/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd
 	install -m 644 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins/
 	install -m 644 libdispatch/include/dispatchd/*.h $(BUILD)/gen/dispatchd/aten.h $(DESTDIR)$(PREFIX)/include/dispatchd/
-	install -d $(DESTDIR)$(PREFIX)/share/dispatchd/c $(DESTDIR)$(PREFIX)/share/dispatchd/python
-	install -m 644 clients/c/*.[ch] $(DESTDIR)$(PREFIX)/share/dispatchd/c/
+	install -m 644 clients/c/dispatchd-client.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(CLIENT_A) $(DESTDIR)$(PREFIX)/lib/
+	install $(CLIENT_SO) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf $(notdir $(CLIENT_SO)) $(DESTDIR)$(PREFIX)/lib/libdispatchd-client.so
+	install -d $(DESTDIR)$(PREFIX)/share/dispatchd/python
 	install -m 644 clients/python/dispatchd.py $(DESTDIR)$(PREFIX)/share/dispatchd/python/
-	for pc in dispatchd dispatchd-plugin; do sed 's/@VERSION@/$(VERSION)/' libdispatch/$$pc.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
+	for pc in libdispatch/dispatchd libdispatch/dispatchd-plugin clients/c/libdispatchd-client; do sed 's/@VERSION@/$(VERSION)/' $$pc.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/$${pc##*/}.pc || exit 1; done
 uninstall: ## remove what install copied, and folders that are then empty
-	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/dispatchd-plugin.pc
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(addprefix pkgconfig/,dispatchd.pc dispatchd-plugin.pc libdispatchd-client.pc) libdispatchd-client.a libdispatchd-client.so libdispatchd-client.so.0) $(DESTDIR)$(PREFIX)/include/dispatchd-client.h
 	rm -rf $(DESTDIR)$(PREFIX)/lib/dispatchd $(DESTDIR)$(PREFIX)/share/dispatchd $(DESTDIR)$(PREFIX)/include/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchctl
 	cd $(DESTDIR)/ && for d in bin lib/pkgconfig share include; do [ ! -d $(PREFIX:/%=%)/$$d ] || rmdir -p --ignore-fail-on-non-empty $(PREFIX:/%=%)/$$d; done
 clean: ## remove every build directory

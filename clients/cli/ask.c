@@ -48,11 +48,19 @@ bool params_count(cli *c, cJSON *params, const char *name, const char *text)
 
 /* -- requests -- */
 
-static int send_request(cli *c, const char *method, cJSON *params, dc_answer *a)
+/* Send one request and wait for its answer; takes ownership of `params`.  cJSON would change the
+ * last digits of numbers, so the text is written by json_text(). */
+static int send_request(cli *c, const char *method, cJSON *params, dpc_answer **a)
 {
-    dc_error err;
+    char *text = params != NULL ? json_text(params) : NULL;
+    dpc_request *r = need(dpc_request_json(method, text));
+    dpc_error err;
 
-    if (dc_call(c->client, method, params, NULL, 0, a, &err) == 0)
+    free(text);
+    cJSON_Delete(params);
+    int rc = dpc_submit(c->client, r, NULL, &err);
+    dpc_request_free(r);
+    if (rc == 0 && dpc_receive(c->client, -1, a, &err) == 0)
         return CLI_OK;
     fprintf(stderr, "dispatchctl: %s\n", err.message);
     return CLI_NO_CONNECTION;
@@ -77,23 +85,26 @@ static int print_error(cli *c, const cJSON *error)
     return CLI_ERROR;
 }
 
-static int request_plain(cli *c, const char *method, cJSON *params, dc_answer *a)
+static int request_plain(cli *c, const char *method, cJSON *params, dpc_answer **a)
 {
     int rc = send_request(c, method, params, a);
 
-    if (rc == CLI_OK && a->error) {
-        rc = print_error(c, a->error);
-        dc_answer_fini(a);
+    if (rc == CLI_OK && dpc_answer_fault(*a) != NULL) {
+        rc = print_error(c, dpc_answer_fault(*a));
+        dpc_answer_free(*a);
     }
     return rc;
 }
 
 static int connect_client(cli *c)
 {
-    dc_error err;
-    dc_answer a;
+    dpc_options options = DPC_OPTIONS_INIT;
+    dpc_error err;
+    dpc_answer *a;
 
-    if (dc_connect(c->socket, &c->client, &err) < 0) {
+    options.socket = c->socket;
+    options.no_hello = true; /* most commands need no session and no limits: one round trip less */
+    if (dpc_connect(&options, &c->client, &err) != 0) {
         fprintf(stderr, "dispatchctl: %s\n", err.message);
         return CLI_NO_CONNECTION;
     }
@@ -103,43 +114,28 @@ static int connect_client(cli *c)
     params_text(params, "session_key", c->session);
     int rc = request_plain(c, "server.hello", params, &a);
     if (rc == CLI_OK)
-        dc_answer_fini(&a);
+        dpc_answer_free(a);
     return rc;
 }
 
-/* Turn `params` into raw JSON text; takes ownership of `params`.  cJSON would change the last
- * digits of numbers, and text from the user may contain line feeds, which would end the message. */
-static cJSON *exact(cJSON *params)
-{
-    if (params == NULL)
-        return NULL;
-    char *text = json_text(params);
-    for (char *p = text; (p = strchr(p, '\n')) != NULL;)
-        *p = ' ';
-    cJSON *raw = need(cJSON_CreateRaw(text));
-    free(text);
-    cJSON_Delete(params);
-    return raw;
-}
-
-int request(cli *c, const char *method, cJSON *params, dc_answer *a)
+int request(cli *c, const char *method, cJSON *params, dpc_answer **a)
 {
     int rc = c->client ? CLI_OK : connect_client(c);
 
     if (rc == CLI_OK)
-        return request_plain(c, method, exact(params), a);
+        return request_plain(c, method, params, a);
     cJSON_Delete(params);
     return rc;
 }
 
 int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result))
 {
-    dc_answer a;
+    dpc_answer *a;
     int rc = request(c, method, params, &a);
 
     if (rc != CLI_OK)
         return rc;
-    (c->json ? print_json : show)(a.result);
-    dc_answer_fini(&a);
+    (c->json ? print_json : show)(dpc_answer_result(a));
+    dpc_answer_free(a);
     return CLI_OK;
 }

@@ -42,14 +42,15 @@ static unsigned overloads_take(const cJSON *overloads, int position, const char 
 static int add_overload(cli *c, const char *op, cJSON *overloads)
 {
     cJSON *params = params_new();
-    dc_answer a;
+    dpc_answer *a;
 
     params_text(params, "op", op);
     int rc = request(c, "registry.describe", params, &a);
     if (rc != CLI_OK)
         return rc;
-    cJSON_AddItemToArray(overloads, need(cJSON_Duplicate(member(a.result, "arguments"), true)));
-    dc_answer_fini(&a);
+    cJSON_AddItemToArray(overloads,
+                         need(cJSON_Duplicate(member(dpc_answer_result(a), "arguments"), true)));
+    dpc_answer_free(a);
     return CLI_OK;
 }
 
@@ -67,18 +68,18 @@ static int get_overloads(cli *c, const char *op, cJSON *overloads)
 {
     cJSON *params = params_new();
     const cJSON *name;
-    dc_answer a;
+    dpc_answer *a;
 
     params_text(params, "match", op);
     int rc = request(c, "registry.list", params, &a);
     if (rc != CLI_OK)
         return rc;
-    cJSON_ArrayForEach(name, member(a.result, "ops"))
+    cJSON_ArrayForEach(name, member(dpc_answer_result(a), "ops"))
     {
         if (rc == CLI_OK && is_overload_of(name->valuestring, op))
             rc = add_overload(c, name->valuestring, overloads);
     }
-    dc_answer_fini(&a);
+    dpc_answer_free(a);
     return rc;
 }
 

@@ -6,7 +6,8 @@
 #ifndef CLI_H
 #define CLI_H
 
-#include "dispatch_client.h"
+#include "dispatchd-client.h"
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -22,7 +23,7 @@ typedef struct cli {
     const char *socket;  /* --socket; NULL: the default path */
     const char *session; /* key of --session; NULL: a new session for this command */
     bool json;           /* --json */
-    dc_client *client;   /* NULL until the first request */
+    dpc_client *client;  /* NULL until the first request */
     const struct verb *verb;
     /* [n_words] words after the verb (at first all words); take_flag() and others remove words */
     char **words;
@@ -63,8 +64,8 @@ int usage(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)))
 /* -- ask.c -- */
 
 /* Send one request, after connecting if necessary; takes ownership of `params`.  An error of the
- * daemon is printed.  CLI_OK: the caller calls dc_answer_fini(a); otherwise `*a` holds nothing. */
-int request(cli *c, const char *method, cJSON *params, dc_answer *a);
+ * daemon is printed.  CLI_OK: `*a` is owned, see dpc_answer_free(); otherwise it is unchanged. */
+int request(cli *c, const char *method, cJSON *params, dpc_answer **a);
 /* Send one request and print its result: as JSON with --json, else with `show`.  Takes ownership of
  * `params`. */
 int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result));

@@ -139,6 +139,6 @@ int main(int argc, char **argv)
         print_verb(c.verb);
     else if (rc == CLI_OK)
         rc = c.verb->run(&c);
-    dc_close(c.client);
+    dpc_close(c.client);
     return rc;
 }

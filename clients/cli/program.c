@@ -84,7 +84,7 @@ static cJSON *take_values(cJSON *program)
 static int create(cli *c, cJSON **params)
 {
     cJSON *program = program_of_file(c);
-    dc_answer a;
+    dpc_answer *a;
 
     if (program == NULL)
         return CLI_USAGE;
@@ -97,8 +97,8 @@ static int create(cli *c, cJSON **params)
     *params = params_new();
     cJSON_AddItemToObject(*params, "inputs", values);
     cJSON_AddItemToObject(*params, "program",
-                          need(cJSON_Duplicate(member(a.result, "program"), true)));
-    dc_answer_fini(&a);
+                          need(cJSON_Duplicate(member(dpc_answer_result(a), "program"), true)));
+    dpc_answer_free(a);
     return CLI_OK;
 }
 

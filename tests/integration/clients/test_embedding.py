@@ -7,10 +7,11 @@ import subprocess
 import tempfile
 
 from harness import BUILD, ROOT, SANITIZED, contains, equal, less, main
+from daemon import TestDaemon
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 NAME = re.compile(r"/\* (\w+\.cc?) -- ")
-PAGES = {"embedding": (4, 4), "typed-calls": (2, 2)}  # listings and outputs on each
+PAGES = {"embedding": (4, 4), "typed-calls": (2, 2), "c-client": (2, 2)}  # listings and outputs on each
 PREFIX = "/opt/dispatchd"
 PAGE_LINES = 270  # at most, with lines of at most 110 characters
 STRICT = "-std=gnu11 -Wall -Wextra -Werror"
@@ -22,7 +23,8 @@ def sanitizers():
 
 
 class Tree:
-    """What `make install DESTDIR=...` makes, and a directory in which the page's commands run."""
+    """What `make install DESTDIR=...` makes, a directory in which the page's commands run, and a daemon that
+    they may call."""
 
     def __init__(self):
         self.dir = tempfile.mkdtemp(prefix="dispatchd-embedding-")
@@ -33,7 +35,9 @@ class Tree:
         built = os.stat(library).st_mtime_ns
         self.make("install")
         equal(os.stat(library).st_mtime_ns, built, "when the library was built, before and after `make install`")
+        self.daemon = TestDaemon()
         self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.root}{PREFIX}/lib/pkgconfig",
+                    "LD_LIBRARY_PATH": f"{self.root}{PREFIX}/lib", "DISPATCHD_SOCKET": self.daemon.socket,
                     "PATH": f"{self.work}:{os.environ['PATH']}"}
         with open(os.path.join(self.work, "cc"), "w") as f:  # the page's cc, stricter
             f.write(f'#!/bin/sh\nexec /usr/bin/cc {STRICT} {sanitizers()} "$@"\n')
@@ -56,6 +60,7 @@ class Tree:
         return done.stdout
 
     def remove(self):
+        self.daemon.finish()
         self.make("uninstall")
         left = [os.path.join(d, n) for d, folders, names in os.walk(self.root) for n in folders + names]
         equal(left, [], "files and folders that an uninstall leaves")
@@ -91,6 +96,12 @@ def test_a_plugin_needs_headers_only(tree):
     contains(tree.run("pkg-config --cflags dispatchd-plugin"), "-I")
 
 
+def test_the_client_links_statically(tree):
+    flags = tree.run("pkg-config --static --cflags --libs libdispatchd-client").strip()
+    tree.run(f"cc add.c {flags.replace('-ldispatchd-client', '-l:libdispatchd-client.a')} -o static")
+    contains(tree.run("unset LD_LIBRARY_PATH; ./static"), "11 12")
+
+
 def test_both_headers_in_one_file_is_an_error_that_says_so(tree):
     with open(os.path.join(tree.work, "both.c"), "w") as f:
         f.write("#include <dispatchd/plugin.h>\n#include <dispatchd/dispatch.h>\n")
@@ -98,11 +109,10 @@ def test_both_headers_in_one_file_is_an_error_that_says_so(tree):
     contains(said, "one file includes one of them")
 
 
-def test_the_clients_are_installed(tree):
+def test_the_python_client_is_installed(tree):
     share = f"{tree.root}{PREFIX}/share/dispatchd"
     contains(tree.run(f"PYTHONPATH={share}/python /usr/bin/python3 -c 'import dispatchd; print(dispatchd.__file__)'"),
              share)
-    tree.run(f"cc $(pkg-config --cflags libcjson) -c {share}/c/dispatch_client.c")
 
 
 def test_the_installed_daemon_finds_its_library(tree):
