@@ -242,6 +242,9 @@ $(CLIENT_TESTS): $(BUILD)/tests/%: tests/integration/clients/%.c $(CLIENT_A) $(B
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm
+$(BUILD)/tests/bench/client: tests/bench/client.c $(CLIENT_A) $(BUILD)/flags/clienttest
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $$(pkg-config --libs libcjson)
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(BUILD)/flags/bench
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_bench) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm

@@ -1,7 +1,7 @@
 /* receive.c -- turns the bytes that the daemon sends into answers and notifications, and waits for
  * them.
  *
- * Waiting: a thread that sleeps in poll() is woken some microseconds after the answer came.  The
+ * Waiting: a thread that sleeps is woken some microseconds after the answer came.  The
  * first dpc_options.spin_us of a wait therefore look for the answer again and again, and call
  * sched_yield() between two looks, so that a daemon on the same core can run.  If other processes
  * want the core, sched_yield() gives it to them for a whole time slice, and sleeping is better,
@@ -23,7 +23,7 @@ enum {
     LINE_MAX_BYTES = 1 << 30,   /* longest line of an answer */
     DIRECT_BYTES = 4 << 10,     /* so many missing bytes are received into the attachment itself */
     SLOW_YIELD_NS = 500 * 1000, /* a yield of this length: another process has used the core */
-    NAPS_MIN = 64,              /* waits that sleep at once after the first slow yield */
+    NAPS_MIN = 1024,            /* waits that sleep at once after the first slow yield */
     NAPS_MAX = 64 << 10         /* and at most after later ones */
 };
 
@@ -99,8 +99,8 @@ static char *destination(dpc_client *c, size_t *n)
     return c->in.at + c->in.len;
 }
 
-/* Receive what there is.  Returns 1; 0: there is nothing; or an error. */
-static int receive_some(dpc_client *c, dpc_error *err)
+/* Receive what there is, with `flags` of recv().  Returns 1; 0: there is nothing; or an error. */
+static int receive_some(dpc_client *c, int flags, dpc_error *err)
 {
     size_t wanted;
     char *to = destination(c, &wanted);
@@ -110,7 +110,7 @@ static int receive_some(dpc_client *c, dpc_error *err)
         return dpci_fail(err, DPC_EMEMORY, "out of memory for an answer of %zu bytes",
                          c->in.len - c->start);
     do
-        n = recv(c->fd, to, wanted, MSG_DONTWAIT);
+        n = recv(c->fd, to, wanted, flags);
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
@@ -151,9 +151,9 @@ static void note_yield(dpc_client *c, int64_t ns)
 {
     if (ns < SLOW_YIELD_NS)
         return;
-    c->nap_length = c->nap_length == 0              ? NAPS_MIN
-                    : c->nap_length >= NAPS_MAX / 2 ? NAPS_MAX
-                                                    : 2 * c->nap_length;
+    c->nap_length *= 2;
+    c->nap_length = c->nap_length < NAPS_MIN ? NAPS_MIN : c->nap_length;
+    c->nap_length = c->nap_length > NAPS_MAX ? NAPS_MAX : c->nap_length;
     c->naps = c->nap_length;
 }
 
@@ -167,30 +167,32 @@ static int spin(dpc_client *c, int64_t until, dpc_error *err)
     while (rc == 0 && now < end && c->naps == 0) {
         int64_t before = now;
         sched_yield();
-        rc = receive_some(c, err);
+        rc = receive_some(c, MSG_DONTWAIT, err);
         now = dpci_now();
         note_yield(c, now - before);
     }
-    if (c->naps == 0)
-        c->nap_length /= 2; /* the core is free again */
+    if (c->naps == 0 && c->nap_length > 0)
+        c->nap_length--; /* slowly, because on a busy core some yields are short, too */
     return rc;
 }
 
 /* Receive at least one byte, at most until `until`. */
 static int receive_more(dpc_client *c, int64_t until, dpc_error *err)
 {
-    int rc = receive_some(c, err);
+    int rc = 0;
     short events;
 
-    if (rc == 0 && c->naps > 0)
+    if (c->naps > 0)
         c->naps--;
-    else if (rc == 0 && c->spin_us > 0)
+    else if (c->spin_us > 0 && (rc = receive_some(c, MSG_DONTWAIT, err)) == 0)
         rc = spin(c, until, err);
+    while (rc == 0 && until == INT64_MAX)
+        rc = receive_some(c, 0, err); /* sleeps */
     while (rc == 0) {
         int waited = dpci_poll(c, POLLIN, until, &events, err);
         if (waited != 0)
             return waited;
-        rc = receive_some(c, err);
+        rc = receive_some(c, MSG_DONTWAIT, err);
     }
     return rc > 0 ? 0 : rc;
 }
@@ -385,7 +387,7 @@ int dpci_pump(dpc_client *c, int64_t until, dpc_error *err)
 
 int dpci_drain(dpc_client *c, dpc_error *err)
 {
-    int rc = receive_some(c, err);
+    int rc = receive_some(c, MSG_DONTWAIT, err);
     uint64_t before;
 
     if (rc < 0)

@@ -258,6 +258,21 @@ def bench_chain(daemon, _):
     row("socket: a chain of 64 adds with into", linked, "us", independent, 1.3 * independent)
 
 
+def bench_client():
+    """The library for C beside a client that sends fixed bytes, with everything on one core and on all."""
+    cores = os.sched_getaffinity(0)
+    for where, few in ("client, one core", {max(cores)}), ("client", cores):
+        os.sched_setaffinity(0, few)
+        daemon = TestDaemon()
+        runs = [program(os.path.join(BUILD, "tests", "bench", "client"), daemon.socket) for _ in range(ROUNDS)]
+        daemon.stop()
+        os.sched_setaffinity(0, cores)
+        us = {k: statistics.median(r[k] for r in runs) for k in runs[0]}
+        row(f"{where}: add, 1 element, fixed bytes, p50", us["raw_p50_us"], "us")
+        for who, what in ("spinning", "libdispatchd-client"), ("sleeping", "the same, spin_us 0"):
+            row(f"{where}: {what}, p50", us[who + "_p50_us"], "us", us["raw_p50_us"], us["raw_p50_us"] + 2)
+
+
 def op_call(op, *args, **params):
     return {"method": "op.call", "params": {"op": op, "args": list(args), **params}}
 
@@ -463,6 +478,7 @@ def main():
     bench_grad()
     bench_training()
     bench_socket()
+    bench_client()
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
