@@ -236,9 +236,10 @@ $(BUILD)/tests/bench/math: tests/bench/math.c $(MATH_LOOPS) $(MATH_THEIRS)
 # linked with the objects, not the library: unit tests see what is hidden
 $(BUILD)/tests/run_unit: $(UNIT_OBJ) $(MATH_LOOPS) $(LIB_OBJ) $(filter-out %/main.o,$(DAEMON_OBJ))
 	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs $(TEST_PKGS) $(DAEMON_PKGS)) -ldl -lpthread -lm
+WRAP_client_memory := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 $(CLIENT_TESTS): $(BUILD)/tests/%: tests/integration/clients/%.c $(CLIENT_A) $(BUILD)/flags/clienttest
 	@mkdir -p $(@D)
-	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $$(pkg-config --libs libcjson) -lpthread
+	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $(WRAP_$*) $$(pkg-config --libs libcjson) -lpthread
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm

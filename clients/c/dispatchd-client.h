@@ -366,8 +366,8 @@ typedef enum dpc_kind {
 } dpc_kind;
 
 /* Return the kind of a value; NULL is DPC_KIND_NONE.  A number is an int if it has an integral
- * value of less than 2^53; the daemon writes other ints and integral floats so that they can be told
- * apart.  Thread: any. */
+ * value of less than 2^53; the daemon writes other ints and integral floats so that they can be
+ * told apart.  Thread: any. */
 DPC_API dpc_kind dpc_value_kind(const dpc_value *v);
 
 /* Read a value.  Returns 0, or DPC_EKIND if `v` (may be NULL) is of another kind; `*out` is

@@ -24,7 +24,7 @@ static void copy_text(char *to, size_t bytes, const char *from)
 
 int dpci_fail(dpc_error *err, int code, const char *format, ...)
 {
-    char message[2 * sizeof(err->message)];
+    char message[2 * sizeof(((dpc_error *)0)->message)];
     va_list ap;
 
     if (err == NULL)

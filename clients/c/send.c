@@ -52,8 +52,12 @@ static int send_some(dpc_client *c, struct message *m, dpc_error *err)
     struct msghdr h = {.msg_iov = v};
     ssize_t n;
 
-    for (size_t i = m->piece; i < count_pieces(m) && h.msg_iovlen < PIECES; i++)
-        v[h.msg_iovlen++] = piece_of(m, i);
+    v[0] = piece_of(m, m->piece);
+    for (h.msg_iovlen = 1; h.msg_iovlen < PIECES; h.msg_iovlen++) {
+        if (m->piece + h.msg_iovlen == count_pieces(m))
+            break;
+        v[h.msg_iovlen] = piece_of(m, m->piece + h.msg_iovlen);
+    }
     v[0].iov_base = (char *)v[0].iov_base + m->offset;
     v[0].iov_len -= m->offset;
     do
@@ -184,13 +188,18 @@ static int submit(dpc_client *c, const dpc_request *r, int64_t until, dpc_error 
     if ((rc = begin_message(c, r, head, (size_t)n, &m, err)) != 0)
         return rc;
     bytes = count_bytes(&m);
-    if ((rc = wait_for_answers(c, bytes, until, err)) != 0 ||
-        (rc = send_message(c, &m, until, err)) != 0)
+    if ((rc = wait_for_answers(c, bytes, until, err)) != 0)
         return rc;
+    /* The daemon may answer before it has all attachments: the answer must find its request. */
     c->sent++;
     c->sizes[c->sent % DPC_OUTSTANDING_MAX] = bytes;
     c->in_flight += bytes;
-    return 0;
+    rc = send_message(c, &m, until, err);
+    if (rc == 0 || c->arrived == c->sent) /* the answer is here, and says why sending failed */
+        return 0;
+    c->sent--;
+    c->in_flight -= bytes;
+    return rc;
 }
 
 int dpc_submit(dpc_client *c, const dpc_request *r, uint64_t *id, dpc_error *err)

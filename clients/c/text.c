@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EXACT 9007199254740992.0 /* 2^53 */
+
 void dpci_fault(dpc_request *r, int code, const char *format, ...)
 {
     va_list ap;
@@ -75,7 +77,7 @@ static void put_double(dpc_request *r, dpci_text *t, double value)
 {
     char s[40];
 
-    snprintf(s, sizeof(s), value < 0x1p53 && value > -0x1p53 ? "%.17g" : "%.16e", value);
+    snprintf(s, sizeof(s), value < EXACT && value > -EXACT ? "%.17g" : "%.16e", value);
     for (char *p = s; *p != '\0'; p++)
         if (strchr("+-0123456789e", *p) == NULL)
             *p = '.';

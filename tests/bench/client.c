@@ -1,5 +1,5 @@
-/* client.c -- round trips of libdispatchd-client beside those of a client that sends fixed bytes and
- * looks for line feeds: client SOCKET [ROUNDS].  All send a call of aten::add with one element,
+/* client.c -- round trips of libdispatchd-client beside those of a client that sends fixed bytes
+ * and looks for line feeds: client SOCKET [ROUNDS].  All send a call of aten::add with one element,
  * which the library builds from typed arguments, and whose answer it reads as a value.  They take
  * turns.  Prints one JSON object: microseconds of a round trip, median, 99th percentile and
  * mean. */
