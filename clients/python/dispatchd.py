@@ -127,7 +127,7 @@ class Client:
 
     # A signal handler may raise an exception between any two steps of the interpreter.  So that no
     # byte is lost, one step stores each result of recv and send:
-    # _in is [offset of the next message in the bytes, bytes of each recv...] and
+    # _in is [offset of the next message in the bytes, result of each recvmsg...] and
     # _out is [bytes to send, number of bytes sent by each send...].
     def __init__(self, sock, timeout=None):
         self._sock = sock
@@ -142,8 +142,7 @@ class Client:
         # ids of requests from send() not yet received by receive()
         self._sent = collections.deque()
         self.notifications = collections.deque()  # messages without an id, oldest first
-        # memory: results of recvmsg, descriptors that no message has used yet, map number -> mmap
-        self._got, self._fds, self._maps = [], collections.deque(), {}
+        self._maps = {}  # number -> mmap
         self._given = {}  # id of a request -> the Fds that it passed
 
     def __enter__(self):
@@ -154,8 +153,10 @@ class Client:
 
     def close(self):
         self._sock.close()
-        while self._fds:
-            os.close(self._fds.popleft())
+        for received in self._in[1:]:
+            for fd in _descriptors(received):
+                os.close(fd)
+        self._in = [0]
 
     # -- shared memory ---------------------------------------------------------------------------
 
@@ -244,7 +245,7 @@ class Client:
             self._flush()
         self._out = [data]
         if fds:  # they travel beside the first bytes
-            rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [f.fd for f in fds]))]
+            rights = _rights([f.fd for f in fds])
             self._sock.settimeout(self._timeout)
             try:
                 self._out.extend(map(self._sock.sendmsg, ([data],), (rights,)))
@@ -295,22 +296,22 @@ class Client:
 
         Raises ConnectionError at the end of the stream."""
         at, end = self._in[0], self._line_end()
-        message = _decode(str(memoryview(self._in[1])[at:end], "utf-8"))[0]
+        message = _decode(str(memoryview(self._in[1][0])[at:end], "utf-8"))[0]
         sizes = message.get("attachments", ()) if isinstance(message, dict) else ()
-        have = len(self._in[1])
+        have = len(self._in[1][0])
         while have < end + sum(sizes):
             self._fill(end + sum(sizes) - have)
-            have += len(self._in[-1])
-        data = self._joined()
+            have += len(self._in[-1][0])
+        data, rights = self._joined()
         if sizes:
             ends = list(itertools.accumulate(sizes, initial=end))
             message.pop("attachments")
             message = _attach(message, "attachment", [data[a:b] for a, b in zip(ends, ends[1:])])
             end = ends[-1]
         if isinstance(message, dict) and message.get("fds"):
-            fds = [self._fds.popleft() for _ in range(message.pop("fds"))]
-            message = _attach(message, "fd", fds)
-        self._in[:] = [end, data] if end < len(data) else [0]
+            fds, n = _descriptors((data, rights)), message.pop("fds")
+            message, rights = _attach(message, "fd", fds[:n]), _rights(fds[n:])
+        self._in[:] = [end, (data, rights)] if end < len(data) else [0]
         return message
 
     def half_close(self):
@@ -322,23 +323,20 @@ class Client:
     def _fill(self, more):
         """Receive at least one byte and append it to _in; more: bytes known to follow, or 0."""
         try:
-            self._got.extend(map(self._sock.recvmsg, (max(_READ_BYTES, min(more, 1 << 20)),),
-                                 (_CONTROL_BYTES,), (socket.MSG_CMSG_CLOEXEC,)))
+            self._in.extend(map(self._sock.recvmsg, (max(_READ_BYTES, min(more, 1 << 20)),),
+                                (_CONTROL_BYTES,), (socket.MSG_CMSG_CLOEXEC,)))
         except BlockingIOError:
             raise TimeoutError("no answer from the daemon") from None
-        while self._got:
-            data, rights = self._got[0][:2]
-            self._in.append(data)
-            for _, _, fds in rights:
-                self._fds.extend(array.array("i", fds))
-            del self._got[0]
-        if not self._in[-1]:
+        if not self._in[-1][0]:
             raise ConnectionError("the daemon closed the connection")
 
     def _joined(self):
+        """Return (bytes, rights): all that was received, joined in _in[1]."""
         if len(self._in) > 2:
-            self._in[:] = [self._in[0], b"".join(self._in[1:])]
-        return self._in[1]
+            data = b"".join([received[0] for received in self._in[1:]])
+            rights = [right for received in self._in[1:] for right in received[1]]
+            self._in[:] = [self._in[0], (data, rights)]
+        return self._in[1][:2]
 
     def _line_end(self):
         """Receive up to the end of the first line; return the offset after its LF in _in[1].
@@ -346,15 +344,24 @@ class Client:
         Joins all received bytes into _in[1]."""
         if len(self._in) == 1:
             self._fill(0)
-        data, at = self._joined(), self._in[0]
+        data, at = self._joined()[0], self._in[0]
         end = data.find(b"\n", at)
         while end < 0:
-            have = sum(map(len, self._in[1:]))
+            have = sum(len(received[0]) for received in self._in[1:])
             self._fill(have)
-            found = self._in[-1].find(b"\n")
+            found = self._in[-1][0].find(b"\n")
             end = have + found if found >= 0 else -1
         self._joined()
         return end + 1
+
+
+def _descriptors(received):
+    """Return the descriptors in a result of recvmsg."""
+    return [fd for _, _, fds in received[1] for fd in array.array("i", fds)]
+
+
+def _rights(fds):
+    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds).tobytes())] if fds else []
 
 
 def _result(answer):
