@@ -419,8 +419,6 @@ static int change_prepare(dpi_change *c, const dp_unit *added, const dp_unit *re
         return dpi_no_memory(err, "a snapshot");
     s->n_entries = reg->n_ops;
     s->reg = reg;
-    if (reg->n_ops > c->n_ops_before && (c->names = dpi_names_build(reg->ops, reg->n_ops)) == NULL)
-        return dpi_no_memory(err, "the operators' names");
     s->names = dpi_names_ref(c->names ? c->names : reg->names);
     int rc = observers_build(c, added, removed, err);
     if (rc == 0)

@@ -23,7 +23,7 @@ typedef struct dpi_change {
     bool fallbacks_changed;
     dpi_kernel **observers; /* [n_observers] all observers after the change; borrowed */
     uint32_t n_observers;
-    dpi_names *names; /* all names after the change; NULL: the change interned no operator */
+    dpi_names *names; /* all names, with those interned by the change; NULL: it interned none */
     dpi_snapshot *snapshot;
 } dpi_change;
 

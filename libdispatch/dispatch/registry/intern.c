@@ -1,21 +1,11 @@
 /* intern.c -- gives each full operator name an id, which it keeps as long as the registry lives. */
 #include "change.h"
 
-static int64_t op_find(const dp_registry *reg, const char *name, uint32_t from)
-{
-    int64_t id = dpi_names_find(reg->names, name, strlen(name));
-
-    /* Operators from `from` on are new in this change and not in the hash yet. */
-    for (uint32_t i = from; id < 0 && i < reg->n_ops; i++)
-        if (strcmp(reg->ops[i]->name, name) == 0)
-            id = i;
-    return id;
-}
-
 int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err)
 {
     dp_registry *reg = c->reg;
-    int64_t found = op_find(reg, name, c->n_ops_before);
+    const dpi_names *names = c->names != NULL ? c->names : reg->names;
+    int64_t found = dpi_names_find(names, name, strlen(name));
 
     if (found >= 0) {
         *id = (uint32_t)found;
@@ -36,6 +26,11 @@ int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err)
     op->id = reg->n_ops;
     op->reg = reg;
     *id = op->id;
-    reg->ops[reg->n_ops++] = op;
+    reg->ops[reg->n_ops] = op;
+    if (!dpi_names_add(&c->names, reg->ops, reg->n_ops + 1)) {
+        dpi_op_free(op);
+        return dpi_no_memory(err, name);
+    }
+    reg->n_ops++;
     return 0;
 }

@@ -83,6 +83,20 @@ dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n)
     return names;
 }
 
+bool dpi_names_add(dpi_names **names, dp_op *const *ops, uint32_t n)
+{
+    if (*names != NULL && (uint64_t)n * 2 <= (uint64_t)(*names)->mask + 1) {
+        names_add(*names, ops[n - 1]->name, n - 1);
+        return true;
+    }
+    dpi_names *more = dpi_names_build(ops, n);
+    if (more == NULL)
+        return false;
+    dpi_names_unref(*names);
+    *names = more;
+    return true;
+}
+
 int64_t dpi_names_find(const dpi_names *names, const char *name, size_t n)
 {
     uint32_t hash = (uint32_t)dpi_hash(name, n);

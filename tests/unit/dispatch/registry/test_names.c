@@ -33,6 +33,28 @@ START_TEST(names_find_each_operator_and_no_other)
 }
 END_TEST
 
+/* Names are added one after another, and the table grows with them. */
+START_TEST(a_table_of_names_grows)
+{
+    static dp_op ops[MANY];
+    static char text[MANY][24];
+    dp_op *list[MANY];
+    dpi_names *names = NULL;
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof(text[i]), "t::op%d", i);
+        ops[i].name = text[i];
+        list[i] = &ops[i];
+        ck_assert(dpi_names_add(&names, list, (uint32_t)i + 1));
+        ck_assert_int_eq(found(names, text[i]), i);
+    }
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(found(names, text[i]), i);
+    ck_assert_int_eq(found(names, "t::op500"), -1);
+    dpi_names_unref(names);
+}
+END_TEST
+
 START_TEST(names_list_the_overloads_of_a_base_name)
 {
     dp_op ops[] = {{.name = "t::add"},
@@ -67,6 +89,7 @@ END_TEST
 UNIT_SUITE(names)
 {
     tcase_add_test(tc, names_find_each_operator_and_no_other);
+    tcase_add_test(tc, a_table_of_names_grows);
     tcase_add_test(tc, names_list_the_overloads_of_a_base_name);
     tcase_add_test(tc, base_name_ends_before_the_overload);
 }
