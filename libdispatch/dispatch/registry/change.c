@@ -328,8 +328,8 @@ static int entries_build(dpi_change *c, uint32_t n_named, dp_error *err)
             old_entry->n_slots == DPI_SLOTS(n_named)) {
             atomic_fetch_add_explicit(&old_entry->refs, 1, memory_order_relaxed);
             s->entries[id] = old_entry;
-        } else if ((s->entries[id] = dpi_entry_build(t, reg->ops[id], &c->fallbacks, n_named)) ==
-                   NULL) {
+        } else if ((s->entries[id] = dpi_entry_build(t, reg->ops[id], &c->fallbacks, n_named,
+                                                     &c->models)) == NULL) {
             return dpi_no_memory(err, t->name);
         }
     }

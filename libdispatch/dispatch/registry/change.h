@@ -25,6 +25,7 @@ typedef struct dpi_change {
     uint32_t n_observers;
     dpi_names *names; /* all names, with those interned by the change; NULL: it interned none */
     dpi_snapshot *snapshot;
+    dpi_models models; /* entries of `snapshot` with cells that other entries may share */
 } dpi_change;
 
 /* The caller of each of these functions holds the registry's lock. */

@@ -46,8 +46,18 @@ enum {
     DPI_CELL_WARY = 0x8000
 };
 
+/* Compute the first `n_slots` cells of the table of truth `t`, as dpi_table_cell() does. */
+void dpi_table_cells(const dpi_truth *t, const dpi_fallbacks *f, uint32_t n_slots, dpi_cell *out);
+
+/* The memory of `table` and `provenance` of one or more entries.  Immutable, with a reference
+ * count. */
+typedef struct dpi_cells {
+    atomic_uint refs;
+    uint16_t table[]; /* [n_slots], and `provenance` behind it */
+} dpi_cells;
+
 /* The dispatch table of one operator, and the properties of its schema that calls use.  Immutable,
- * with a reference count.  `kernels`, `table` and `provenance` lie in the same memory block. */
+ * with a reference count.  `kernels`, `arg_tags` and `ret_tags` lie in the same memory block. */
 typedef struct dpi_entry {
     atomic_uint refs;
     const dp_op *op;
@@ -62,7 +72,7 @@ typedef struct dpi_entry {
      * (dpi_argument.tags).  For a return that is a written argument only None fits, because the
      * dispatcher itself returns the argument.  If an argument is named output_mask or need_weights,
      * None also fits every return. */
-    uint32_t arg_tags[DP_LIMIT_ARGUMENTS], ret_tags[DP_LIMIT_ARGUMENTS];
+    uint32_t *arg_tags, *ret_tags; /* [n_args], [n_rets] */
     uint64_t written; /* bit i: kernels write argument i (by the schema or tag "also_written") */
     /* bit i: a call writes argument i, by the schema, and increases its version (_version); 0 with
      * tag "keeps_version" */
@@ -87,6 +97,7 @@ typedef struct dpi_entry {
     /* [n_slots] index in `kernels`, maybe with DPI_CELL_WARY; or DPI_CELL_MISSING or _AMBIGUOUS */
     uint16_t *table;
     uint8_t *provenance; /* [n_slots] DPI_P_*: the rule that filled each cell */
+    dpi_cells *cells;    /* holds a reference; `table` and `provenance` point into it */
     /* kernel that calls other operators (entry_composite() says which); NULL: there is none */
     const dpi_kernel *composite;
     dpi_kernel *formula; /* newest derivative (DP_FORMULA); NULL: there is none */
@@ -96,10 +107,23 @@ typedef struct dpi_entry {
     uint64_t mask[];
 } dpi_entry;
 
+/* Entries that one change has built with cells of their own, so that later entries of the change can
+ * share these cells.  The place of an entry follows from the keys and flags of its kernels.  A newer
+ * entry replaces an older one in the same place, whose cells are then shared no further. */
+typedef struct dpi_model {
+    const dpi_truth *truth; /* borrowed, as `entry` is; `entry` was computed from it */
+    const dpi_entry *entry; /* NULL: none */
+} dpi_model;
+typedef struct dpi_models {
+    dpi_model at[512];
+} dpi_models;
+
 /* Compute the entry of `op` from truth `t` with one reference.  `n_named`: number of table columns
- * for backends that plugins name (dpi_backend_named_top()).  NULL: no memory. */
+ * for backends that plugins name (dpi_backend_named_top()).  `models`: all zero, or filled by
+ * earlier calls with the same `fb` and `n_named`, whose truths and entries still exist.  NULL: no
+ * memory. */
 dpi_entry *dpi_entry_build(const dpi_truth *t, const dp_op *op, const dpi_fallbacks *fb,
-                           uint32_t n_named);
+                           uint32_t n_named, dpi_models *models);
 dpi_entry *dpi_entry_unref(dpi_entry *e);
 
 /* Look up the cell of key `k` in the table of `e`. */
