@@ -12,12 +12,16 @@ enum {
 };
 
 /* Unmap the code of unloaded plugins that no thread runs any more, and release device memory that
- * no stream uses any more.  A worker runs this task, because dlclose() may block. */
+ * no stream uses any more.  When nothing is left to do, give free memory back to the system: a
+ * change of the registry frees the dispatch tables that it replaces.  A worker runs this task,
+ * because dlclose() may block. */
 static void reap_work(task *t)
 {
     server *s = t->arg;
 
     s->reap_left = dp_plugin_reap(s->reg);
+    if (s->reap_left == 0)
+        malloc_trim(0);
 }
 
 static void reap_done(task *t)
