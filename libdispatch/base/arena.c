@@ -1,7 +1,7 @@
 /* arena.c -- arenas: many allocations that are freed together.
  *
  * An arena is a list of blocks, newest first; the newest one is being filled.  Block sizes double
- * from BLOCK_MIN to BLOCK_MAX.  An allocation larger than half of BLOCK_MAX gets memory of its own,
+ * from BLOCK_MIN to BLOCK_MAX, or to a smaller `most_bytes`.  An allocation larger than half of BLOCK_MAX gets memory of its own,
  * and a record of it lies in a block.  Since every allocation thus has an address in a block, the
  * address `at` alone tells which allocations are older.  With the address sanitizer every
  * allocation has its own memory, so that the sanitizer finds writes past its end.  An arena charges
@@ -68,7 +68,7 @@ static void to_malloc(void *p, size_t bytes)
 void dpi_arena_init(dp_arena *a, void *(*alloc)(size_t bytes),
                     void (*release)(void *p, size_t bytes))
 {
-    *a = (dp_arena){.alloc = alloc, .release = release};
+    *a = (dp_arena){.most_bytes = BLOCK_MAX, .alloc = alloc, .release = release};
 }
 
 dp_arena *dp_arena_new(void)
@@ -174,6 +174,8 @@ static bool add_block(dp_arena *a, size_t bytes)
 {
     size_t size = a->newest_bytes ? a->newest_bytes * 2 : BLOCK_MIN;
 
+    if (size > a->most_bytes)
+        size = a->most_bytes;
     while (size < bytes)
         size *= 2;
     if (size > BLOCK_MAX)

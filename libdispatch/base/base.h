@@ -83,6 +83,7 @@ struct dp_arena {
     struct dpi_arena_block *blocks; /* owned, newest first; the newest one is being filled */
     struct dpi_arena_large *large;  /* owned large allocations, newest first */
     size_t newest_bytes;            /* data bytes of the last block that was added */
+    size_t most_bytes;              /* block sizes double up to this size */
     dp_account *account;            /* borrowed: charged for new memory; NULL: no account */
     void *(*alloc)(size_t bytes);
     void (*release)(void *p, size_t bytes);

@@ -93,10 +93,20 @@ bool dpi_parser_expect(dpi_parser *p, const char *token)
     return dpi_parser_fail(p, what);
 }
 
+/* A comparison is faster than strspn() with many characters, and names are most of a schema. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 size_t dpi_parser_ident_length(dpi_parser *p)
 {
+    size_t n = 0;
+
     dpi_parser_skip(p);
-    return strspn(p->at, LETTERS) ? strspn(p->at, LETTERS DIGITS) : 0;
+    while (is_letter(p->at[n]) || (n > 0 && p->at[n] >= '0' && p->at[n] <= '9'))
+        n++;
+    return n;
 }
 
 const char *dpi_parser_ident(dpi_parser *p, const char *what)

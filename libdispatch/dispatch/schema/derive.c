@@ -122,8 +122,10 @@ static bool derive_code(dpi_parser *p, dp_schema *s)
 static void print_argument(dpi_text *t, const dpi_argument *a)
 {
     dpi_type_print(t, a->type, false);
-    if (*a->name)
-        dpi_text_printf(t, " %s", a->name);
+    if (*a->name) {
+        dpi_text_add(t, " ");
+        dpi_text_add(t, a->name);
+    }
     if (a->has_default) {
         dpi_text_add(t, "=");
         dpi_text_add(t, a->default_text);

@@ -33,9 +33,11 @@ static bool parse_name(dpi_parser *p, dp_schema *s)
 static bool join_name(dpi_parser *p, dp_schema *s)
 {
     dpi_text t = {0};
+    const char *const parts[] = {s->ns, *s->ns ? "::" : "", s->base, *s->overload ? "." : "",
+                                 s->overload};
 
-    dpi_text_printf(&t, "%s%s%s%s%s", s->ns, *s->ns ? "::" : "", s->base, *s->overload ? "." : "",
-                    s->overload);
+    for (size_t i = 0; i < DPI_COUNT(parts); i++)
+        dpi_text_add(&t, parts[i]);
     size_t n = t.len;
     if (!(s->name = dpi_parser_store(p, &t)))
         return false;
@@ -170,14 +172,20 @@ static dpi_type *parse_class(dpi_parser *p)
 }
 
 /* Make the type called `name`: a one-word type or a type variable.  `start`: position of the name
- * in the text, for an error. */
-static dpi_type *parse_word(dpi_parser *p, const char *name, const char *start)
+ * in the text, for an error.  `before`: where the arena stood before it got `name`, which is
+ * forgotten if the type is one word: such words have constant names. */
+static dpi_type *parse_word(dpi_parser *p, const char *name, const char *start, char *before)
 {
+    const dpi_word *w = dpi_word_named(&name);
+
+    if (w != NULL) {
+        name = w->name;
+        dpi_arena_rewind(p->arena, before);
+    }
     dpi_type *t = type_new(p, DPI_TYPE_VARIABLE, NULL);
 
     if (t == NULL)
         return NULL;
-    const dpi_word *w = dpi_word_named(&name);
     t->name = name;
     if (w != NULL)
         t->kind = w->kind;
@@ -193,6 +201,7 @@ static dpi_type *parse_base(dpi_parser *p, int depth, int *height)
     if (dpi_parser_accept(p, "("))
         return parse_tuple(p, depth, height);
     dpi_parser_skip(p);
+    char *before = p->arena->at;
     const char *start = p->at, *name = dpi_parser_ident(p, "a type");
     if (name == NULL)
         return NULL;
@@ -202,7 +211,7 @@ static dpi_type *parse_base(dpi_parser *p, int depth, int *height)
         return dpi_parser_expect(p, "(") ? parse_future(p, name, depth, height) : NULL;
     if (strcmp(name, "__torch__") == 0)
         return parse_class(p);
-    return parse_word(p, name, start);
+    return parse_word(p, name, start, before);
 }
 
 /* Parse the remainder of "[]" or "[2]" after "[". */
@@ -383,6 +392,10 @@ static int parse_in(dp_arena *a, const char *text, const char *ns, dp_schema **o
     return DP_OK;
 }
 
+/* Size of the blocks of a schema's arena.  Thousands of schemas live as long as their plugin, and
+ * most need 1 to 2 KiB: blocks that grow as in other arenas would be half empty. */
+enum { BLOCK_BYTES = 464 };
+
 int dpi_schema_parse(const char *text, const char *ns, dp_schema **out, dp_error *err)
 {
     if (strlen(text) > DP_LIMIT_SCHEMA_BYTES)
@@ -391,6 +404,7 @@ int dpi_schema_parse(const char *text, const char *ns, dp_schema **out, dp_error
     dp_arena *a = dp_arena_new();
     if (a == NULL)
         return dpi_no_memory(err, "a schema");
+    a->most_bytes = BLOCK_BYTES;
     /* In the C locale, numbers have a decimal point, whatever the locale of the process. */
     locale_t c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     locale_t old = c ? uselocale(c) : (locale_t)0;

@@ -45,8 +45,7 @@ typedef struct dpi_parser {
     int rc; /* code of the first error; later errors do not replace it */
 } dpi_parser;
 
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
-#define DIGITS  "0123456789"
+#define DIGITS "0123456789"
 
 /* Unless its comment says otherwise, a function of cursor.c that fails sets `p->rc` and the error
  * and returns false or NULL.  Functions that look at the next text skip white space first. */
