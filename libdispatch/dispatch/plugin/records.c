@@ -299,10 +299,23 @@ static int check_hooks(const dpi_image *im, dp_error *err)
     return 0;
 }
 
+/* Check that the records say what the notes of the file say.  The text of the records may be long,
+ * and is needed for this comparison only, so its memory is freed at once. */
+static int check_text(dpi_image *im, const dp_root *root, dp_error *err)
+{
+    const char *text = NULL;
+    char *before = im->arena->at;
+    int rc = dpi_manifest_text(root, im->blocks, im->n_blocks, im->arena, &text, err);
+
+    if (rc == 0)
+        rc = compare_texts(im, im->manifest.text, text, err);
+    dpi_arena_rewind(im->arena, before);
+    return rc;
+}
+
 int dpi_records_check(dpi_image *im, dp_error *err)
 {
     const dp_root *root = dlsym(im->handle, "dp_plugin_root");
-    const char *text = NULL;
     span s;
     int rc;
 
@@ -312,9 +325,7 @@ int dpi_records_check(dpi_image *im, dp_error *err)
     if (rc == 0)
         rc = read_blocks(&s, im, root, err);
     if (rc == 0)
-        rc = dpi_manifest_text(root, im->blocks, im->n_blocks, im->arena, &text, err);
-    if (rc == 0)
-        rc = compare_texts(im, im->manifest.text, text, err);
+        rc = check_text(im, root, err);
     if (rc == 0)
         rc = check_hooks(im, err);
     if (rc == 0)
