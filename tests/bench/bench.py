@@ -21,6 +21,7 @@ from harness import BUILD, ROOT, wait_until
 from daemon import TestDaemon
 import chain
 import fairness
+import idle
 
 try:
     import torch
@@ -362,6 +363,22 @@ def bench_fairness(daemon, other):
     row("fairness: mm 128x128, p99 beside 2048x2048", beside_large, "us", peers[1], 10 * alone)
 
 
+def bench_idle():
+    """The start is the fastest of some: what delays it on a shared machine is not the daemon."""
+    for what, cold, goal in ("warm", False, 100), ("files not in memory", True, 150):
+        ours, peers = [], []
+        for _ in range(ROUNDS):
+            ours.append(idle.start_seconds(BUILD, cold))
+            if OTHER:
+                peers.append(idle.start_seconds(OTHER, cold))
+        row(f"start to the first answer, {what}", min(ours) * 1e3, "ms", min(peers) * 1e3 if peers else None, goal)
+    peers = idle.idle(OTHER) if OTHER else [None] * 3
+    (memory, wakeups, each), (memory_peer, _, each_peer) = idle.idle(BUILD), peers
+    row("idle: anonymous memory, 3 plugins", memory, "MiB", memory_peer, 12)
+    row("idle: wake-ups in 2 s", wakeups, "", None, 0)
+    row("idle: a connection of 1000", each, "KiB", each_peer, 24)
+
+
 def timed(fn):
     start = time.perf_counter()
     fn()
@@ -474,6 +491,7 @@ def say_blas(daemon, other):
 def main():
     print(f"{'':<46} {'ours':>10} {'':<5}  {'peer':>10}  {'ratio':>6}")
     bench_dispatch()
+    bench_idle()
     bench_program()
     bench_grad()
     bench_training()
