@@ -56,6 +56,8 @@ static const option_row rows[] = {
      "threads that run requests (default 16)"},
     {"threads", COUNT, AT_START, AT(threads), 0, 1024, "N",
      "threads of one parallel kernel (default: cores)"},
+    {"spin-us", COUNT, AT_START, AT(spin_us), 0, 1000, "MICROS",
+     "poll so long for a client's next request before sleeping (default 50)"},
     {"log", TEXT, ANY_TIME, AT(log), 0, 0, "FILE", "append the log here (default: standard error)"},
     {"log-level", LEVEL, ANY_TIME, AT(log_level), 0, 0, "LEVEL",
      "error, warn, info (default) or debug"},
@@ -259,6 +261,7 @@ int options_parse(options *o, int argc, char **argv, dp_error *err)
 
     *o = (options){.mode = 0600,
                    .workers = 16,
+                   .spin_us = 50,
                    .threads = sysconf(_SC_NPROCESSORS_ONLN),
                    .serve_fd = -1,
                    .log_level = LOG_INFO};

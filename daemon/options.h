@@ -21,7 +21,7 @@ typedef struct options {
     const char *plugin_path, *cache_dir, *log, *describe, *probe, *config;
     text_list plugins;              /* paths given by --plugin */
     id_list allow_uids, allow_gids; /* who may connect, besides the daemon's own uid */
-    int64_t mode, workers, threads;
+    int64_t mode, workers, threads, spin_us;
     int64_t session_bytes;  /* 0: half of the machine's memory */
     int64_t serve_fd;       /* -1: not given */
     int64_t limits[LIMITS]; /* values given for limits; -1: not given */

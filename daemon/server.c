@@ -296,6 +296,7 @@ static int init_loop(server *s, dp_error *err)
     uv_timer_init(&s->loop, &s->waiting);
     uv_prepare_init(&s->loop, &s->turn);
     uv_prepare_start(&s->turn, connections_turn);
+    spin_init(s);
     uv_signal_init(&s->loop, &s->sigterm);
     uv_signal_init(&s->loop, &s->sigint);
     uv_signal_init(&s->loop, &s->sighup);

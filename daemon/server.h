@@ -11,6 +11,7 @@
 #include "session.h"
 #include "transport/connection.h"
 #include "transport/endpoint.h"
+#include "transport/spin.h"
 
 typedef struct server {
     const options *options; /* those of the start */
@@ -42,6 +43,7 @@ typedef struct server {
     sessions sessions;
     struct connection *connections;
     uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
+    spin spin;
     size_t turn_bytes; /* bytes of answers sent in this loop iteration */
     /* Connections that have more to send than this loop iteration allows (TURN_BYTES); they send in
      * this order in the next iterations. */

@@ -39,8 +39,11 @@ static void on_poll(uv_poll_t *h, int status, int events)
         connection_close(c);
     if (events & UV_WRITABLE)
         c->blocked = c->deferred;
-    if (events & UV_READABLE)
+    if (events & UV_READABLE) {
         connection_read(c);
+        if (!c->closed)
+            spin_wake(c->server, c);
+    }
     settle(c);
     connection_unref(c);
 }
@@ -86,6 +89,7 @@ void connections_turn(uv_prepare_t *h)
         settle(c);
         connection_unref(c);
     }
+    spin_run(s);
 }
 
 void connection_answered(job *j, bool last)
@@ -109,6 +113,7 @@ void connection_answered(job *j, bool last)
         return;
     }
     c->budget = INLINE_NS;
+    spin_wake(c->server, c);
     settle(c);
     connection_unref(c);
 }

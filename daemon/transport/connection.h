@@ -94,7 +94,8 @@ void connections_close_ended(struct server *s);
 /* Queue the answer of `j`, which the executor has returned, and take over `j`.  `last`: no further
  * answer of this connection follows at once, so send now. */
 void connection_answered(job *j, bool last);
-/* Begin a loop iteration: send the answers that were deferred in earlier iterations. */
+/* Called before the loop waits for events: send the answers that were deferred in earlier loop
+ * iterations, and poll the newest client (spin.c). */
 void connections_turn(uv_prepare_t *h);
 /* Answer everything that clients have sent until now; close each connection after its last answer.
  * The event loop stops when no connection is left. */

@@ -288,6 +288,8 @@ void connection_close(struct connection *c)
     close(c->fd);
     connection_drop_descriptors(c, c->n_fds);
     connection_undefer(c);
+    if (s->spin.newest == c)
+        s->spin.newest = NULL;
     job_list queued = executor_withdraw(&s->executor, c);
     abandon_jobs(c, &queued);
     while ((j = job_pop(&c->out)) != NULL)

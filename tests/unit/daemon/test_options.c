@@ -27,6 +27,7 @@ START_TEST(defaults_without_options)
     ck_assert_int_eq(o.workers, 16);
     ck_assert_int_eq(o.limits[LIMIT_AT_LINE_BYTES], -1);
     ck_assert_int_eq(o.serve_fd, -1);
+    ck_assert_int_eq(o.spin_us, 50);
     ck_assert_int_eq(o.log_level, LOG_INFO);
     ck_assert(!o.no_plugins && !o.help && !o.version);
     options_fini(&o);
