@@ -5,6 +5,7 @@
 #include "cache.h"
 #include "crash.h"
 #include "server.h"
+#include "systemd.h"
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -26,10 +27,12 @@ static int serve(const options *o, int argc, char **argv)
     dp_error err = DP_ERROR_INIT;
     int rc = server_init(&s, o, argc, argv, &err);
 
-    if (rc == 0)
+    if (rc == 0) {
+        systemd_notify("READY=1\nSTATUS=serves %s", s.endpoint.path);
         server_run(&s);
-    else
+    } else {
         log_event(LOG_ERROR, "server.start", "error=\"%s\"", err.message);
+    }
     if (!server_fini(&s)) {
         log_event(LOG_WARN, "server.leave", "error=\"calls still run; leaving without them\"");
         _exit(rc == 0 ? 0 : 1);
@@ -155,7 +158,7 @@ int main(int argc, char **argv)
         probe_file(o.probe);
     } else if (o.log != NULL && log_open(o.log, &err) < 0) {
         status = usage(&err);
-    } else if (size_stacks(&err) < 0) {
+    } else if (systemd_init(&err) < 0 || size_stacks(&err) < 0) {
         fprintf(stderr, "dispatchd: %s\n", err.message);
         status = 1;
     } else {

@@ -10,6 +10,7 @@
 #include "cache.h"
 #include "methods/methods.h"
 #include "server.h"
+#include "systemd.h"
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -21,6 +22,7 @@ enum {
     ACCEPT_AGAIN_MS = 100, /* pause after accept() failed */
     STOP_MS = 500,         /* time for workers to end calls whose results nobody waits for */
     DRAIN_MS = 5000,       /* time to drain after SIGTERM or SIGINT */
+    LEAVE_MS = 5000,       /* time that the service manager leaves for the end after the drain */
 };
 
 /* -- results of workers -- */
@@ -133,6 +135,7 @@ static void begin_drain(server *s)
 
     log_event(LOG_INFO, "server.drain", "connections=%u drain_ms=%lld",
               atomic_load(&s->n_connections), (long long)ms);
+    systemd_notify("STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld", (long long)(ms + LEAVE_MS) * 1000);
     s->draining = true;
     /* clients in the queue of the listening socket may have sent requests already */
     accept_some(s, (int)LIMIT(CONNECTIONS));

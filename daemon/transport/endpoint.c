@@ -3,9 +3,13 @@
  * A running daemon holds a flock on PATH.lock, which contains its process id.  The daemon with the
  * lock owns PATH: it replaces a socket that it finds at PATH, unless a process answers on that
  * socket.  A user may remove both files, and a second daemon may then create them again.  Therefore
- * a daemon removes only the files that it created itself. */
+ * a daemon removes only the files that it created itself.
+ *
+ * A socket that the service manager passed belongs to the service manager: the daemon takes no lock
+ * for it and does not remove it. */
 #define _GNU_SOURCE
 #include "transport/endpoint.h"
+#include "systemd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -143,11 +147,52 @@ static int remove_stale(const char *path, dp_error *err)
     return 0;
 }
 
+/* Store in `*path` (owned) where the listening socket `fd` is bound.  DP_EVALUE: `fd` is not a
+ * listening Unix stream socket that has a path. */
+static int bound_path(int fd, char **path, dp_error *err)
+{
+    struct sockaddr_un a = {0};
+    socklen_t a_bytes = sizeof(a) - 1, int_bytes = sizeof(int); /* a NUL is left after the path */
+    int type = 0, listens = 0;
+
+    if (getsockname(fd, (struct sockaddr *)&a, &a_bytes) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &int_bytes) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_bytes) < 0)
+        return dp_error_set(err, DP_EVALUE, "LISTEN_FDS: descriptor %d: %s", fd, strerror(errno));
+    if (a.sun_family != AF_UNIX || type != SOCK_STREAM || listens == 0 || a.sun_path[0] == '\0')
+        return dp_error_set(err, DP_EVALUE,
+                            "LISTEN_FDS: descriptor %d is not a listening Unix stream socket that "
+                            "has a path",
+                            fd);
+    *path = dp_strdup(a.sun_path);
+    return *path != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "out of memory: socket path");
+}
+
+/* Take the listening socket `fd`, which the service manager passed. */
+static int take_passed(endpoint *e, int fd, const char *wanted, dp_error *err)
+{
+    e->fd = fd;
+    e->passed = true;
+    if (bound_path(fd, &e->path, err) < 0)
+        return err->code;
+    if (wanted != NULL && strcmp(wanted, e->path) != 0)
+        return dp_error_set(err, DP_EVALUE,
+                            "the socket is '%s' by --socket, but the service manager passed '%s'; "
+                            "leave one of them out",
+                            wanted, e->path);
+    if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+        return dp_error_set(err, DP_ERUNTIME, "descriptor %d: %s", fd, strerror(errno));
+    return 0;
+}
+
 int endpoint_open(endpoint *e, const options *o, dp_error *err)
 {
     *e = (endpoint){.fd = -1, .lock_fd = -1};
     if (o->serve_fd >= 0)
         return 0;
+    if (systemd_listener() >= 0)
+        return take_passed(e, systemd_listener(), o->socket, err);
     if (endpoint_path(o, &e->path, err) < 0)
         return err->code;
     size_t bytes = strlen(e->path) + sizeof(".lock");
@@ -199,9 +244,10 @@ int endpoint_inherit(int64_t n, int *out, dp_error *err)
 
 int endpoint_listen(endpoint *e, int64_t mode, dp_error *err)
 {
+    if (e->passed)
+        return 0; /* listen() again would make this process the peer that clients see */
     const char *path = e->path;
     struct sockaddr_un a = address(path);
-
     if (remove_stale(path, err) < 0)
         return err->code;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -228,7 +274,7 @@ void endpoint_stop_listening(endpoint *e)
         return;
     close(e->fd);
     e->fd = -1;
-    if (is_file(&e->bound, e->path))
+    if (!e->passed && is_file(&e->bound, e->path))
         unlink(e->path);
 }
 

@@ -1,4 +1,5 @@
-/* entry.c -- computes the entry of an operator: its dispatch table, and what calls need of its schema.
+/* entry.c -- computes the entry of an operator: its dispatch table, and what calls need of its
+ * schema.
  *
  * Most operators have kernels for the same few keys as many others, so the cells of their tables
  * are the same but for the kernels themselves.  A cell is thus an index into the entry's own list
@@ -153,8 +154,9 @@ static const dpi_kernel *entry_composite(dpi_entry *e, const dpi_truth *t)
     return NULL;
 }
 
-/* Fill in `e->mask` from `cells`, those of `e`: clear the bit of each key that calls pass over, either always (the key falls
- * through) or if no argument may need a gradient (its kernel has DP_FLAG_GRAD). */
+/* Fill in `e->mask` from `cells`, those of `e`: clear the bit of each key that calls pass over,
+ * either always (the key falls through) or if no argument may need a gradient (its kernel has
+ * DP_FLAG_GRAD). */
 static void entry_masks(dpi_entry *e, const dpi_cell *cells)
 {
     for (uint32_t i = 0; i < 2 * e->n_columns; i++)

@@ -107,9 +107,9 @@ typedef struct dpi_entry {
     uint64_t mask[];
 } dpi_entry;
 
-/* Entries that one change has built with cells of their own, so that later entries of the change can
- * share these cells.  The place of an entry follows from the keys and flags of its kernels.  A newer
- * entry replaces an older one in the same place, whose cells are then shared no further. */
+/* Entries that one change has built with cells of their own, so that later entries of the change
+ * can share these cells.  The place of an entry follows from the keys and flags of its kernels.  A
+ * newer entry replaces an older one in the same place, whose cells are then shared no further. */
 typedef struct dpi_model {
     const dpi_truth *truth; /* borrowed, as `entry` is; `entry` was computed from it */
     const dpi_entry *entry; /* NULL: none */

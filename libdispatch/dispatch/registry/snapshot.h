@@ -33,9 +33,9 @@ typedef struct dpi_snapshot {
 dpi_names *dpi_names_ref(dpi_names *n);
 dpi_names *dpi_names_unref(dpi_names *n);
 dpi_names *dpi_names_build(dp_op *const *ops, uint32_t n); /* NULL: no memory */
-/* Add operator ops[n - 1] to *names, a table of the other `n - 1` operators in `ops` that nobody else
- * refers to; NULL counts as the table of any operators.  *names may be replaced by a larger table.
- * false: no memory, and *names is as it was. */
+/* Add operator ops[n - 1] to *names, a table of the other `n - 1` operators in `ops` that nobody
+ * else refers to; NULL counts as the table of any operators.  *names may be replaced by a larger
+ * table. false: no memory, and *names is as it was. */
 bool dpi_names_add(dpi_names **names, dp_op *const *ops, uint32_t n);
 /* Return the id of the operator whose full name is `name` (`n` bytes); -1: there is none. */
 int64_t dpi_names_find(const dpi_names *names, const char *name, size_t n);
