@@ -38,7 +38,8 @@ typedef struct verb {
 
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
-    verbs_grad[], verbs_service[];
+    verbs_grad[], verbs_service[], verbs_completion[];
+extern const verb *const verb_groups[]; /* all these tables; the last one is NULL */
 
 /* -- words.c -- */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const verb *const groups[] = {verbs_call,    verbs_registry, verbs_plugin, verbs_tensor,
-                                     verbs_program, verbs_grad,     verbs_service};
-enum { N_GROUPS = COUNT(groups) };
+const verb *const verb_groups[] = {verbs_call,    verbs_registry,   verbs_plugin,
+                                   verbs_tensor,  verbs_program,    verbs_grad,
+                                   verbs_service, verbs_completion, NULL};
 
 static const char *const help_tail =
     "\nOptions of every verb:\n"
@@ -33,8 +33,8 @@ static int print_help(void)
 {
     printf(
         "dispatchctl: asks a running dispatchd.\n\nusage: dispatchctl VERB [options] [args]\n\n");
-    for (size_t g = 0; g < N_GROUPS; g++)
-        for (const verb *v = groups[g]; v->name; v++)
+    for (const verb *const *group = verb_groups; *group; group++)
+        for (const verb *v = *group; v->name; v++)
             print_verb(v);
     fputs(help_tail, stdout);
     return CLI_OK;
@@ -53,8 +53,8 @@ static int print_group(const char *word)
 {
     int n = 0;
 
-    for (size_t g = 0; g < N_GROUPS; g++)
-        for (const verb *v = groups[g]; v->name; v++)
+    for (const verb *const *group = verb_groups; *group; group++)
+        for (const verb *v = *group; v->name; v++)
             if (begins_with(v, word)) {
                 print_verb(v);
                 n++;
@@ -105,8 +105,8 @@ static bool take_word(cli *c, const char *word)
 
 static int find_verb(cli *c)
 {
-    for (size_t g = 0; g < N_GROUPS; g++)
-        for (const verb *v = groups[g]; v->name; v++) {
+    for (const verb *const *group = verb_groups; *group; group++)
+        for (const verb *v = *group; v->name; v++) {
             int n = verb_matches(v, c->words, c->n_words);
             if (n == 0)
                 continue;
@@ -126,6 +126,8 @@ int main(int argc, char **argv)
     c.socket = take_option(&c, "--socket");
     if ((session = take_option(&c, "--session")) != NULL)
         c.session = session;
+    if (c.session != NULL && *c.session == '\0')
+        c.session = NULL; /* an empty variable is as good as none */
     c.json = take_flag(&c, "--json");
     if (take_flag(&c, "--version"))
         return printf("dispatchctl %s\n", DISPATCHCTL_VERSION) < 0;

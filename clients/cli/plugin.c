@@ -169,9 +169,9 @@ static int describe(cli *c)
 const verb verbs_plugin[] = {
     {"plugin load", "FILE [--reject]",
      "load a plugin; --reject: not if it would replace a kernel", load},
-    {"plugin unload", "NAME [--timeout-ms N] [--force]",
+    {"plugin unload", "PLUGIN [--timeout-ms N] [--force]",
      "unload a plugin when its calls have finished", unload},
-    {"plugin reload", "NAME [--timeout-ms N]",
+    {"plugin reload", "PLUGIN [--timeout-ms N]",
      "load its file again, in its place; N: how long to wait for calls of the old code", reload},
     {"plugin list", "",
      "the plugins, in the order of loading, and old ones still in memory", list},

@@ -275,7 +275,7 @@ static int check(cli *c)
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_registry[] = {
-    {"ops", "[TEXT] [--namespace NS] [--key KEY] [--plugin NAME]",
+    {"ops", "[TEXT] [--namespace NS] [--key KEY] [--plugin PLUGIN]",
      "operators by name: with TEXT in it, of a namespace, with a kernel for a key, of a plugin",
      ops},
     {"op", "OP",
