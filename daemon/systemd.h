@@ -10,8 +10,8 @@
 int systemd_init(dp_error *err);
 /* Return the descriptor of the listening socket that the service manager passed; -1: none. */
 int systemd_listener(void);
-/* Send a message in the form of sd_notify(3), "READY=1" for example, to the service manager; without
- * $NOTIFY_SOCKET, do nothing.  Never blocks; a failure is logged.  Main thread. */
+/* Send a message in the form of sd_notify(3), "READY=1" for example, to the service manager.
+ * Without $NOTIFY_SOCKET, do nothing.  Never blocks; a failure is logged.  Main thread. */
 void systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,5 +1,5 @@
-/* completion.c -- verbs for completion in shells: completion, which prints a shell's script from the
- * tables of verbs, and complete, with which the script asks the daemon for names.
+/* completion.c -- verbs for completion in shells: completion, which prints a shell's script from
+ * the tables of verbs, and complete, with which the script asks the daemon for names.
  *
  * The argument text of a verb, "FILE [NAME=JSON...] [--deadline-ms N]", says what each of its words
  * is.  The script's functions contain that as `case` statements, which mean the same in bash and in
@@ -39,8 +39,8 @@ static void print_names(const cJSON *array, const char *name, const char *prefix
 }
 
 /* Print the names that begin with a prefix.  Without a daemon, or after an error, this prints
- * nothing and succeeds, because its output goes to a shell in which a person is typing; for the same
- * reason it ends when no answer comes. */
+ * nothing and succeeds, because its output goes to a shell in which a person is typing.  For the
+ * same reason it ends when no answer comes. */
 static int complete(cli *c)
 {
     dc_answer a;
@@ -189,7 +189,8 @@ static bool began_before(const verb *v, size_t bytes)
     return false;
 }
 
-/* Print what may follow: `first` "" -- the first words of the verbs; else second words behind it. */
+/* Print the words that may follow the first `bytes` of `first`: second words of verbs; with no bytes,
+ * the first words of all verbs. */
 static void print_next(const char *first, size_t bytes)
 {
     printf("    '%.*s') choices='", (int)bytes, first);

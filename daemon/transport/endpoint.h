@@ -24,9 +24,8 @@ int endpoint_open(endpoint *e, const options *o, dp_error *err);
  * DP_EVALUE: it is something else. */
 int endpoint_inherit(int64_t n, int *out, dp_error *err);
 /* Make the socket, with permissions `mode`, and listen; a passed socket listens already.  A socket
- * that a dead daemon left is
- * replaced.  DP_EBUSY: a process that does not use our lock serves the path.  DP_EEXISTS: the path
- * names another file. */
+ * that a dead daemon left is replaced.  DP_EBUSY: a process that does not use our lock serves the
+ * path.  DP_EEXISTS: the path names another file. */
 int endpoint_listen(endpoint *e, int64_t mode, dp_error *err);
 void endpoint_stop_listening(endpoint *e); /* Close the listening socket and remove its file. */
 void endpoint_remove(endpoint *e);         /* Also remove the lock file; the lock stays held. */

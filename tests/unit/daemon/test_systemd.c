@@ -1,5 +1,5 @@
-/* test_systemd.c -- the variables of the service manager: messages go to $NOTIFY_SOCKET, a socket is
- * taken only from variables that are for this process, and none of them is left for children. */
+/* test_systemd.c -- the variables of the service manager: messages go to $NOTIFY_SOCKET, a socket
+ * is taken only from variables that are for this process, and no variable is left for children. */
 #define _GNU_SOURCE
 #include "systemd.h"
 #include "unit.h"
