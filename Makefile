@@ -29,7 +29,7 @@ HAS        := $(if $(filter native,$(LEVELS)),$(shell $(CC) -march=native -dM -E
 ONE_LEVEL  := $(if $(HAS),$(lastword v1 $(if $(findstring __AVX2__,$(HAS)),v3) $(if $(findstring __AVX512VL__,$(HAS)),v4)),$(LEVELS))
 $(if $(filter $(ONE_LEVEL),$(ALL_LEVELS)),,$(error LEVELS is '$(LEVELS)'; it can be native or one of: $(ALL_LEVELS)))
 ALL_LEVELS := $(ONE_LEVEL)
-$(if $(filter-out binaries demo install help,$(or $(MAKECMDGOALS),all)),$(error with LEVELS there are binaries, demo and install; tests compare all levels))
+$(if $(filter-out binaries demo install uninstall help,$(or $(MAKECMDGOALS),all)),$(error with LEVELS there are binaries, demo, install and uninstall; tests compare all levels))
 endif
 
 # release unless CONFIG says debug or coverage, or SANITIZE is set
@@ -37,6 +37,7 @@ OPT_debug    := -O0 -g3
 OPT_coverage := -O0 -g --coverage
 OPT          := $(or $(OPT_$(CONFIG)),-O2 -g)
 CFLAGS   ?=
+LDFLAGS  ?=
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Werror
 ISA      := $(if $(ONE_LEVEL),-DDP_ISA_ONLY=$(ONE_LEVEL))
 SAN      := $(SANITIZE:%=-fsanitize=%) $(if $(SANITIZE),-fno-sanitize-recover=all)
@@ -80,7 +81,7 @@ begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(i
 .SECONDEXPANSION:
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile install.mk | expand -t 22
 
 
 binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(CLIENT_A) $(CLIENT_SO) $(PLUGINS) ## build what is installed
@@ -119,7 +120,7 @@ $(BUILD)/libdispatch/%_$(1).o: libdispatch/%.c $(BUILD)/flags/lib_$(1) | deps
 endef
 $(foreach level,$(ALL_LEVELS),$(eval $(call LIB_LEVEL_RULE,$(level))))
 $(LIB): $(LIB_OBJ)
-	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
+	$(Q)$(CC) $(BASE) $(LDFLAGS) -shared -Wl,-soname,libdispatchd.so -Wl,-z,defs -Wl,-Bsymbolic-functions -o $@ $^ -ldl -lpthread -lm
 
 # A host with two functionalities more, for tests/integration/plugins/test_inserted.py; its loops are the other one's.
 CC_inserted = $(CC) $(LIB_CC) -O0 -DDP_TEST_INSERTED
@@ -145,7 +146,7 @@ $(DAEMON_OBJ) $(UNIT_OBJ): | $(BUILD)/gen/proto_params.h
 $(BUILD)/gen/proto_tables.o: $(BUILD)/gen/proto_tables.c $(BUILD)/flags/daemon
 	$(call begin,$<)$(Q)$(CC_daemon) -c -o $@ $<
 $(BUILD)/dispatchd: $(DAEMON_OBJ) $(LIB)
-	$(Q)$(CC) $(BASE) -o $@ $(DAEMON_OBJ) -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
+	$(Q)$(CC) $(BASE) $(LDFLAGS) -o $@ $(DAEMON_OBJ) -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
 $(BUILD)/clients/%.o: clients/%.c $(BUILD)/flags/cli | deps
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_cli) -c -o $@ $<
@@ -157,10 +158,10 @@ $(CLIENT_A): $(CLIENT_OBJ)
 	$(Q)$(CC) -r -nostdlib -o $(BUILD)/clients/c/client.lo $^ && $$($(CC) -print-prog-name=objcopy) --localize-hidden $(BUILD)/clients/c/client.lo
 	$(Q)rm -f $@ && $$($(CC) -print-prog-name=ar) rcs $@ $(BUILD)/clients/c/client.lo
 $(CLIENT_SO): $(CLIENT_OBJ)
-	$(Q)$(CC) $(BASE) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $$(pkg-config --libs libcjson)
+	$(Q)$(CC) $(BASE) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $$(pkg-config --libs libcjson)
 	$(Q)ln -sf $(@F) $(BUILD)/libdispatchd-client.so
 $(BUILD)/dispatchctl: $(CLI_OBJ) $(CLIENT_A)
-	$(Q)$(CC) $(BASE) -o $@ $^ $$(pkg-config --libs libcjson) -lm
+	$(Q)$(CC) $(BASE) $(LDFLAGS) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
 # -- plugins: every .c below the folder but those in levels/, plus what plugins/NAME/plugin.mk adds -----
 -include $(wildcard plugins/*/plugin.mk)
@@ -175,7 +176,7 @@ $(BUILD)/plugins/%.o: plugins/%.c $(BUILD)/flags/$$(call room_of,$$*) | deps
 	$(call begin,$<)$(Q)$(CC_$(call room_of,$*)) -c -o $@ $<
 $(PLUGINS): $(BUILD)/plugins/%.so: $$(call objects_of,$$*) $(BUILD)/flags/%
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) $(LIBS_$*)
+	$(Q)$(CC) $(BASE) $(LDFLAGS) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) $(LIBS_$*)
 # a test plugin's flags stand in its source
 own_flags = $(shell sed -n 's,^/\* CFLAGS: \(.*\) \*/$$,\1,p' $<)
 $(BUILD)/tests/plugins/%.so: tests/plugins/%.c $(BUILD)/flags/template | deps
@@ -293,26 +294,9 @@ symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
 	$(Q)nm -D --defined-only $(LIB) | awk '{print $$3}' | LC_ALL=C sort | diff tests/lib/symbols.txt - && echo "1 passed, 0 failed"
 arm64: ## build for aarch64 into BUILD, by a cross compiler, and run what was built under qemu
 	$(Q)sh tests/lib/arm64.sh $(abspath $(if $(filter build,$(BUILD)),build-arm64,$(BUILD)))
-install: binaries ## copy to PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/include/dispatchd
-	install $(BUILD)/dispatchd $(BUILD)/libdispatchd.so $(DESTDIR)$(PREFIX)/lib/dispatchd/
-	install $(BUILD)/dispatchctl $(DESTDIR)$(PREFIX)/bin/
-	ln -sf ../lib/dispatchd/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd
-	install -m 644 $(PLUGINS) $(DESTDIR)$(PREFIX)/lib/dispatchd/plugins/
-	install -m 644 libdispatch/include/dispatchd/*.h $(BUILD)/gen/dispatchd/aten.h $(DESTDIR)$(PREFIX)/include/dispatchd/
-	install -m 644 clients/c/dispatchd-client.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 $(CLIENT_A) $(DESTDIR)$(PREFIX)/lib/
-	install $(CLIENT_SO) $(DESTDIR)$(PREFIX)/lib/
-	ln -sf $(notdir $(CLIENT_SO)) $(DESTDIR)$(PREFIX)/lib/libdispatchd-client.so
-	install -d $(DESTDIR)$(PREFIX)/share/dispatchd/python
-	install -m 644 clients/python/dispatchd.py $(DESTDIR)$(PREFIX)/share/dispatchd/python/
-	for pc in libdispatch/dispatchd libdispatch/dispatchd-plugin clients/c/libdispatchd-client; do sed 's/@VERSION@/$(VERSION)/' $$pc.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/$${pc##*/}.pc || exit 1; done
-uninstall: ## remove what install copied, and folders that are then empty
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/lib/,$(addprefix pkgconfig/,dispatchd.pc dispatchd-plugin.pc libdispatchd-client.pc) libdispatchd-client.a libdispatchd-client.so libdispatchd-client.so.0) $(DESTDIR)$(PREFIX)/include/dispatchd-client.h
-	rm -rf $(DESTDIR)$(PREFIX)/lib/dispatchd $(DESTDIR)$(PREFIX)/share/dispatchd $(DESTDIR)$(PREFIX)/include/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchd $(DESTDIR)$(PREFIX)/bin/dispatchctl
-	cd $(DESTDIR)/ && for d in bin lib/pkgconfig share include; do [ ! -d $(PREFIX:/%=%)/$$d ] || rmdir -p --ignore-fail-on-non-empty $(PREFIX:/%=%)/$$d; done
+include install.mk
 clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory demo bench bench-aten fmt fmt-check lint symbols frozen install uninstall clean
+.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory demo bench bench-aten fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean

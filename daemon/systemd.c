@@ -1,5 +1,5 @@
-/* systemd.c -- the service manager's protocols, without libsystemd: tells the manager when the daemon
- * is ready and when it stops (sd_notify(3)), and takes a listening socket from the manager
+/* systemd.c -- the service manager's protocols, without libsystemd: tells the manager when the
+ * daemon is ready and when it stops (sd_notify(3)), and takes a listening socket from the manager
  * (sd_listen_fds(3)). */
 #define _GNU_SOURCE
 #include "systemd.h"

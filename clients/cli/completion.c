@@ -189,8 +189,8 @@ static bool began_before(const verb *v, size_t bytes)
     return false;
 }
 
-/* Print the words that may follow the first `bytes` of `first`: second words of verbs; with no bytes,
- * the first words of all verbs. */
+/* Print the words that may follow the first `bytes` of `first`: second words of verbs.  With no
+ * bytes, print the first words of all verbs. */
 static void print_next(const char *first, size_t bytes)
 {
     printf("    '%.*s') choices='", (int)bytes, first);

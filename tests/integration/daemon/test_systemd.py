@@ -1,6 +1,7 @@
 """test_systemd.py -- what a service manager sees: READY when clients are served, STOPPING when the daemon drains, and
 a listening socket that it passes and keeps."""
 
+import ctypes
 import os
 import select
 import signal
@@ -8,10 +9,12 @@ import socket
 import subprocess
 import tempfile
 
-from harness import BUILD, contains, equal, main
+from harness import BUILD, SANITIZED, contains, equal, main
+from daemon import TestDaemon
 import dispatchd
 
 LIMIT = 60
+PR_SET_NO_NEW_PRIVS, PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN = 38, 65, 1  # <linux/prctl.h>
 
 
 class Manager:
@@ -163,6 +166,31 @@ def test_clients_see_who_made_the_passed_socket():
     equal(pid, os.getpid(), "process that clients see")
     stop(d)
     m.end()
+
+
+def refuse_writable_code():
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
+
+
+def test_the_daemon_needs_no_memory_that_is_written_and_run():
+    """MemoryDenyWriteExecute and NoNewPrivileges of the system's unit: plugins load, reload and compute."""
+    if SANITIZED:
+        print("skipped: a sanitizer maps memory of its own")
+        return
+    child = os.fork()
+    if child == 0:
+        os._exit(refuse_writable_code() != 0)
+    if os.waitpid(child, 0)[1] != 0:
+        print("skipped: the kernel lacks PR_SET_MDWE")
+        return
+    with TestDaemon(preexec=refuse_writable_code) as daemon, daemon.connect() as d:
+        matrix = {"dtype": "float32", "data": [[1, 2], [3, 4]]}
+        equal(d.call("op.call", op="aten::mm", args=[matrix, matrix], **{"return": "data"})["outputs"][0]["data"],
+              [[7, 10], [15, 22]])
+        d.call("plugin.reload", plugin="template")
+        d.call("plugin.unload", plugin="template")
+        d.call("plugin.load", path=os.path.join(BUILD, "plugins", "template.so"))
 
 
 main()
