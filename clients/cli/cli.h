@@ -25,6 +25,7 @@ typedef struct cli {
     bool json;           /* --json */
     dpc_client *client;  /* NULL until the first request */
     const struct verb *verb;
+    const struct verb *const *groups; /* all tables of verbs; the last one is NULL */
     /* [n_words] words after the verb (at first all words); take_flag() and others remove words */
     char **words;
     int n_words;
@@ -39,7 +40,6 @@ typedef struct verb {
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
     verbs_grad[], verbs_service[], verbs_completion[];
-extern const verb *const verb_groups[]; /* all these tables; the last one is NULL */
 
 /* -- words.c -- */
 

@@ -67,6 +67,8 @@ static int complete(cli *c)
 
 /* -- the words of a verb's argument text -- */
 
+static const verb *const *groups; /* the tables of verbs; set by completion() */
+
 typedef struct word {
     const char *text; /* inside the copy that next_word() changes */
     bool opens;       /* begins with '[', and what it opens goes on in the next word */
@@ -119,7 +121,7 @@ static void each_verb(void (*print)(const verb *v, char **rest))
 {
     char text[TEXT_BYTES], *rest;
 
-    for (const verb *const *group = verb_groups; *group; group++)
+    for (const verb *const *group = groups; *group; group++)
         for (const verb *v = *group; v->name; v++) {
             snprintf(text, sizeof(text), "_ %s", v->args);
             strtok_r(text, " ", &rest);
@@ -179,7 +181,7 @@ static void print_arguments(const verb *v, char **rest)
 /* Test whether a verb that stands before `v` in the tables has the same first word of `bytes`. */
 static bool began_before(const verb *v, size_t bytes)
 {
-    for (const verb *const *group = verb_groups; *group; group++)
+    for (const verb *const *group = groups; *group; group++)
         for (const verb *u = *group; u->name; u++) {
             if (u == v)
                 return false;
@@ -194,7 +196,7 @@ static bool began_before(const verb *v, size_t bytes)
 static void print_next(const char *first, size_t bytes)
 {
     printf("    '%.*s') choices='", (int)bytes, first);
-    for (const verb *const *group = verb_groups; *group; group++)
+    for (const verb *const *group = groups; *group; group++)
         for (const verb *v = *group; v->name; v++) {
             size_t n = strcspn(v->name, " ");
             if (bytes == 0 && !began_before(v, n))
@@ -371,6 +373,7 @@ static int completion(cli *c)
 {
     if (!words_fit(c, 1, 1))
         return CLI_USAGE;
+    groups = c->groups;
     if (strcmp(c->words[0], "bash") == 0)
         print_script(
             "# Completion of dispatchctl for bash, printed by 'dispatchctl completion bash'.",

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const verb *const verb_groups[] = {verbs_call,    verbs_registry,   verbs_plugin,
-                                   verbs_tensor,  verbs_program,    verbs_grad,
-                                   verbs_service, verbs_completion, NULL};
+static const verb *const groups[] = {verbs_call,    verbs_registry,   verbs_plugin,
+                                     verbs_tensor,  verbs_program,    verbs_grad,
+                                     verbs_service, verbs_completion, NULL};
 
 static const char *const help_tail =
     "\nOptions of every verb:\n"
@@ -33,7 +33,7 @@ static int print_help(void)
 {
     printf(
         "dispatchctl: asks a running dispatchd.\n\nusage: dispatchctl VERB [options] [args]\n\n");
-    for (const verb *const *group = verb_groups; *group; group++)
+    for (const verb *const *group = groups; *group; group++)
         for (const verb *v = *group; v->name; v++)
             print_verb(v);
     fputs(help_tail, stdout);
@@ -53,7 +53,7 @@ static int print_group(const char *word)
 {
     int n = 0;
 
-    for (const verb *const *group = verb_groups; *group; group++)
+    for (const verb *const *group = groups; *group; group++)
         for (const verb *v = *group; v->name; v++)
             if (begins_with(v, word)) {
                 print_verb(v);
@@ -105,7 +105,7 @@ static bool take_word(cli *c, const char *word)
 
 static int find_verb(cli *c)
 {
-    for (const verb *const *group = verb_groups; *group; group++)
+    for (const verb *const *group = groups; *group; group++)
         for (const verb *v = *group; v->name; v++) {
             int n = verb_matches(v, c->words, c->n_words);
             if (n == 0)
@@ -119,7 +119,10 @@ static int find_verb(cli *c)
 
 int main(int argc, char **argv)
 {
-    cli c = {.words = argv + 1, .n_words = argc - 1, .session = getenv("DISPATCHD_SESSION")};
+    cli c = {.groups = groups,
+             .words = argv + 1,
+             .n_words = argc - 1,
+             .session = getenv("DISPATCHD_SESSION")};
     const char *session;
     int rc;
 
