@@ -7,11 +7,12 @@ MANDIR     ?= $(DATADIR)/man
 PYTHONDIR  ?= $(DATADIR)/dispatchd/python
 SYSTEMUNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR   ?= $(PREFIX)/lib/systemd/user
+SYSCONFDIR ?= /etc
 BASHDIR    ?= $(DATADIR)/bash-completion/completions
 ZSHDIR     ?= $(DATADIR)/zsh/site-functions
 
 # The time of the release, for archives, pages and packages: the same sources give the same bytes.
-export SOURCE_DATE_EPOCH ?= $(shell date -ud "$$(sed -n 's/^ -- .*>  //p;/^ -- /q' debian/changelog)" +%s)
+SOURCE_DATE_EPOCH ?= $(shell date -ud "$$(sed -n 's/^ -- .*>  //p;/^ -- /q' debian/changelog)" +%s)
 RELEASE_DATE = $(shell date -ud @$(SOURCE_DATE_EPOCH) +%Y-%m-%d)
 
 # -- files that are made for an installation, in $(SHARE) ------------------------------------------
@@ -19,6 +20,9 @@ SHARE := $(BUILD)/share
 PAGES := $(patsubst docs/man/%.in,$(SHARE)/man/%,$(wildcard docs/man/*.in))
 SHELL_SCRIPTS := $(SHARE)/bash/dispatchctl $(SHARE)/zsh/_dispatchctl
 PC_FILES := $(patsubst %.pc.in,$(SHARE)/pkgconfig/%.pc,$(notdir $(wildcard libdispatch/*.pc.in clients/c/*.pc.in)))
+# The library of the C client and the config file of the system's daemon, where the tree has them.
+CLIENT_HEADER := $(wildcard clients/c/dispatchd-client.h)
+CONF := $(wildcard daemon/dispatchd.conf)
 UNITS := $(patsubst daemon/units/%.in,$(SHARE)/units/%,$(wildcard daemon/units/*/*.in))
 
 pages: $(PAGES) ## write the manual pages, in build/share/man
@@ -36,7 +40,7 @@ $(SHARE)/pkgconfig/%.pc: FORCE
 way = $(shell realpath -m --relative-to='$(LIBDIR)/pkgconfig' '$(1)')
 $(SHARE)/units/%: daemon/units/%.in FORCE
 	$(Q)mkdir -p $(@D)
-	$(Q)sed 's,@BINDIR@,$(BINDIR),' $< >$@
+	$(Q)sed 's,@BINDIR@,$(BINDIR),; s,@CONFIG@,$(if $(CONF), --config $(SYSCONFDIR)/dispatchd/dispatchd.conf),; $(if $(CONF),s/^@RELOAD@/ExecReload=\/bin\/kill -HUP $$MAINPID/,/^@RELOAD@/d)' $< >$@
 
 # -- install ------------------------------------------------------------------------------------
 # MODE:FOLDER:FILE.  The daemon lies beside its library and its plugins, where it looks for both; BINDIR has a link.
@@ -47,7 +51,10 @@ INSTALLED = \
     $(call put,644,$(LIBDIR)/dispatchd/plugins,$(PLUGINS)) \
     $(call put,755,$(BINDIR),$(BUILD)/dispatchctl) \
     $(call put,644,$(INCLUDEDIR)/dispatchd,$(wildcard libdispatch/include/dispatchd/*.h) $(BUILD)/gen/dispatchd/aten.h) \
-    $(call put,644,$(DATADIR)/dispatchd/c,$(wildcard clients/c/*.[ch])) \
+    $(call put,644,$(LIBDIR),$(CLIENT_A) $(CLIENT_SO)) \
+    $(call put,644,$(INCLUDEDIR),$(CLIENT_HEADER)) \
+    $(call put,644,$(DATADIR)/dispatchd/c,$(if $(CLIENT_A),,$(wildcard clients/c/*.[ch]))) \
+    $(call put,644,$(SYSCONFDIR)/dispatchd,$(CONF)) \
     $(call put,644,$(PYTHONDIR),clients/python/dispatchd.py) \
     $(call put,644,$(LIBDIR)/pkgconfig,$(PC_FILES)) \
     $(foreach page,$(PAGES),$(call put,644,$(MANDIR)/man$(subst .,,$(suffix $(page))),$(page))) \
@@ -55,14 +62,16 @@ INSTALLED = \
     $(call put,644,$(ZSHDIR),$(SHARE)/zsh/_dispatchctl) \
     $(call put,644,$(SYSTEMUNITDIR),$(filter $(SHARE)/units/system/%,$(UNITS))) \
     $(call put,644,$(USERUNITDIR),$(filter $(SHARE)/units/user/%,$(UNITS)))
-LINK = $(BINDIR)/dispatchd
+# LINK:TARGET
+LINKS = $(BINDIR)/dispatchd:$(LIBDIR)/dispatchd/dispatchd \
+    $(if $(CLIENT_SO),$(LIBDIR)/libdispatchd-client.so:$(LIBDIR)/$(notdir $(CLIENT_SO)))
 each_row = for row in $(INSTALLED); do file=$${row\#\#*:}; rest=$${row%:*}; folder=$(DESTDIR)$${rest\#*:}
 
 install: binaries $(PAGES) $(SHELL_SCRIPTS) $(PC_FILES) $(UNITS) ## copy to PREFIX, below DESTDIR
 	$(Q)$(each_row); install -D -m $${row%%:*} -t "$$folder" "$$file" || exit 1; done
-	$(Q)ln -sf $$(realpath -m --relative-to='$(BINDIR)' '$(LIBDIR)/dispatchd')/dispatchd $(DESTDIR)$(LINK)
+	$(Q)for row in $(LINKS); do link=$${row%%:*}; ln -sf "$$(realpath -ms --relative-to="$${link%/*}" "$${row#*:}")" "$(DESTDIR)$$link" || exit 1; done
 uninstall: ## remove what install copied, and folders that are then empty
-	$(Q)rm -f $(DESTDIR)$(LINK)
+	$(Q)for row in $(LINKS); do rm -f "$(DESTDIR)$${row%%:*}"; done
 	$(Q)$(each_row); rm -f "$$folder/$${file##*/}"; done
 	$(Q)cd '$(DESTDIR)/' && $(subst $(DESTDIR),,$(each_row)); folder=$${folder#/}; [ ! -d "$$folder" ] || rmdir -p --ignore-fail-on-non-empty "$$folder"; done
 
@@ -81,8 +90,8 @@ dist: ## write the sources as an archive, build/dist/dispatchd-VERSION.tar.gz
 DEB := $(BUILD)/deb
 deb: dist ## build the Debian packages, in build/deb (needs debhelper and dh-python)
 	$(Q)sh tests/lib/deps.sh debhelper dh-python dpkg-dev
-	$(Q)rm -rf $(DEB) && mkdir -p $(DEB) && tar -xf $(DIST)/$(RELEASE).tar.gz -C $(DEB)
-	$(Q)cd $(DEB)/$(RELEASE) && env -u MAKEFLAGS -u MAKELEVEL -u SOURCE_DATE_EPOCH dpkg-buildpackage -us -uc -b $(DEB_FLAGS)
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB)/source && tar -xf $(DIST)/$(RELEASE).tar.gz -C $(DEB)/source --strip-components=1
+	$(Q)cd $(DEB)/source && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -b $(DEB_FLAGS)
 	@ls -1 $(DEB)/*.deb
 package-check: ## install, use, upgrade and purge the packages in a new Debian 12 (needs root, debootstrap, a mirror)
-	$(Q)BUILD=$(abspath $(BUILD)) sh tests/package/check.sh
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh tests/run.sh tests/package/test_package.py

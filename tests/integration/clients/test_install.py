@@ -153,7 +153,7 @@ def test_units_are_what_systemd_reads(tree):
             with open(os.path.join(folder, name)) as f:
                 unit = f.read()
             if name.endswith(".service"):
-                contains(unit, f"\nExecStart={PREFIX}/bin/dispatchd\n")
+                contains(unit, f"\nExecStart={PREFIX}/bin/dispatchd")
             # the program and the page are looked for where they are
             copy = os.path.join(tree.dir, name)
             with open(copy, "w") as f:
