@@ -2,13 +2,14 @@
 they install, the daemon answers, an upgrade replaces it, and a purge leaves nothing.  `make package-check` runs this; it
 needs root, debhelper and debootstrap, and downloads a base system and the packages' dependencies.
 
-MIRROR is where from; BASE is a folder with a base system that debootstrap made before, to save its time."""
+MIRROR is where from; BASE_SYSTEM is a folder with a base system that debootstrap made before, to save its time."""
 
 import glob
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -26,12 +27,13 @@ s.bind("/run/dispatchd.sock")
 os.chown("/run/dispatchd.sock", user.pw_uid, user.pw_gid)
 s.listen(8)
 os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
 os.setgroups([]), os.setgid(user.pw_gid), os.setuid(user.pw_uid)
 os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
 os.execv("/usr/bin/dispatchd", ["dispatchd", "--log", "/tmp/log"])
 """
 # Folders that package managers fill, and files that they copy before they change them.
-UNWATCHED = re.compile(r"^/(var/lib/(dpkg|apt)|var/cache|var/log|tmp|proc|etc/(passwd|group|shadow|gshadow|subuid|subgid)-)")
+UNWATCHED = re.compile(r"^/(var/lib/(dpkg|apt)|var/cache|var/log|run/adduser|tmp|proc|etc/(passwd|group|shadow|gshadow|subuid|subgid)-)")
 
 
 def missing():
@@ -64,6 +66,7 @@ class System:
             env={k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "BUILD")})
         self.archive, = glob.glob(self.dir + "/dist/*.tar.gz")
         self.debs = {}
+        self.started = []
 
     def unpack(self, name):
         folder = os.path.join(self.dir, name)
@@ -76,15 +79,24 @@ class System:
         said = run("make", "-s", "-C", folder, "deb", env=self.env)
         equal("git was called" in said, False, "git was called")
         self.debs[label] = [p for p in sorted(glob.glob(folder + "/build/deb/*.deb")) if "dbgsym" not in p]
-        equal([os.path.basename(p).split("_")[0] for p in self.debs[label]], sorted(PACKAGES), "packages")
+        equal(sorted(os.path.basename(p).split("_")[0] for p in self.debs[label]), sorted(PACKAGES), "packages")
 
     def inside(self, *words, **kw):
         return run("chroot", self.root, *words, env={**self.env, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, **kw)
 
     def start(self, *words):
         """Start a daemon inside, and return its process."""
-        return subprocess.Popen(["chroot", self.root, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.DEVNULL, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+        self.started.append(subprocess.Popen(["chroot", self.root, *words], stdin=subprocess.DEVNULL,
+                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}))
+        return self.started[-1]
+
+    def listens(self, path):
+        """Wait until something listens on a socket inside."""
+        def connects():
+            with socket.socket(socket.AF_UNIX) as s:
+                return s.connect_ex(self.root + path) == 0
+        wait_until(connects, f"a daemon listens on {path}", 60)
 
     def install(self, label):
         for deb in self.debs[label]:
@@ -98,6 +110,9 @@ class System:
         return {p for p in found if not UNWATCHED.match(p)}
 
     def end(self):
+        for process in self.started:  # those of tests that failed
+            process.kill()
+            process.wait()
         subprocess.run(["umount", self.root + "/proc"], stderr=subprocess.DEVNULL)
         if not os.path.ismount(self.root + "/proc"):
             shutil.rmtree(self.dir)
@@ -125,8 +140,8 @@ def test_the_packages_have_no_lintian_errors(s):
 
 
 def test_they_install_into_a_new_system(s):
-    if os.environ.get("BASE"):
-        run("cp", "-a", os.environ["BASE"], s.root)
+    if os.environ.get("BASE_SYSTEM"):
+        run("cp", "-a", os.environ["BASE_SYSTEM"], s.root)
     else:
         run("debootstrap", "--variant=minbase", "bookworm", s.root, MIRROR)
     shutil.copy("/etc/resolv.conf", s.root + "/etc/resolv.conf")
@@ -138,20 +153,20 @@ def test_they_install_into_a_new_system(s):
     equal(s.inside("dispatchd", "--version"), s.inside("dispatchctl", "--version").replace("ctl", "d"))
 
 
-def answers(s, *user, socket):
+def answers(s, path, *user):
     """A daemon inside answers its client: an addition, and a product, for which it opens OpenBLAS."""
-    ctl = [*user, "dispatchctl", "--socket", socket]
-    wait_until(lambda: os.path.exists(s.root + socket), "the daemon listens", 60)
+    ctl = [*user, "dispatchctl", "--socket", path]
+    s.listens(path)
     contains(s.inside(*ctl, "status"), "sessions hold")
     contains(s.inside(*ctl, "call", "aten::add.Tensor", "[[1,2],[3,4]]", "10"), "[[11, 12],\n [13, 14]]")
-    contains(s.inside(*ctl, "call", "aten::mm", "[[1,2],[3,4]]", "[[1,2],[3,4]]"), "[[7, 10],\n [15, 22]]")
+    contains(s.inside(*ctl, "call", "aten::mm", "[[1,2],[3,4]]", "[[1,2],[3,4]]"), "[[ 7, 10],\n [15, 22]]")
     contains(s.inside(*ctl, "call", "aten::linalg_inv", "[[2,0],[0,4]]"), "0.25")
 
 
 def test_a_user_starts_a_daemon_by_hand(s):
     user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
     daemon = s.start(*user, "dispatchd", "--socket", "/tmp/user.sock")
-    answers(s, *user, socket="/tmp/user.sock")
+    answers(s, "/tmp/user.sock", *user)
     contains(s.inside(*user, "python3", "-c", "import dispatchd\nwith dispatchd.connect('/tmp/user.sock') as d:\n"
                       " print(d.call('registry.check')['ok'])"), "True")
     stop(daemon)
@@ -160,7 +175,7 @@ def test_a_user_starts_a_daemon_by_hand(s):
 def test_the_daemon_of_the_system(s):
     """As its units start it: the socket is root's, the daemon the user dispatchd's."""
     daemon = s.start("python3", "-c", AS_SYSTEMD)
-    answers(s, "setpriv", "--reuid=dispatchd", "--regid=dispatchd", "--clear-groups", socket="/run/dispatchd.sock")
+    answers(s, "/run/dispatchd.sock", "setpriv", "--reuid=dispatchd", "--regid=dispatchd", "--clear-groups")
     stop(daemon)
 
 
@@ -173,7 +188,7 @@ def test_a_plugin_builds_against_the_installed_headers(s):
         **s.env, "PKG_CONFIG_PATH": glob.glob(s.root + "/usr/lib/*/pkgconfig")[0]}).split()
     run("cc", "-shared", "-fPIC", "-fvisibility=hidden", *flags, "-o", s.root + "/tmp/myops.so", s.root + "/tmp/myops.c")
     daemon = s.start("dispatchd", "--socket", "/tmp/root.sock", "--plugin", "/tmp/myops.so")
-    wait_until(lambda: os.path.exists(s.root + "/tmp/root.sock"), "the daemon listens", 60)
+    s.listens("/tmp/root.sock")
     contains(s.inside("dispatchctl", "--socket", "/tmp/root.sock", "call", "myops::twice", "[1,2]"), "[2, 4]")
     stop(daemon)
 
@@ -209,14 +224,14 @@ def test_an_upgrade_replaces_the_files_and_not_what_runs(s):
         hello = s.inside("dispatchctl", "--socket", "/tmp/root.sock", "raw", "server.hello")
         return re.search(r'"version":"(.*?)"', hello)[1]
     daemon = s.start("dispatchd", "--socket", "/tmp/root.sock")
-    wait_until(lambda: os.path.exists(s.root + "/tmp/root.sock"), "the daemon listens", 60)
+    s.listens("/tmp/root.sock")
     equal(version(), old)
     s.install("next")
     equal(version(), old, "version of the daemon that runs on")
     contains(s.inside("dispatchctl", "--socket", "/tmp/root.sock", "call", "aten::add.Tensor", "[1]", "1"), "[2]")
     stop(daemon)
     daemon = s.start("dispatchd", "--socket", "/tmp/root.sock")
-    answers(s, socket="/tmp/root.sock")
+    answers(s, "/tmp/root.sock")
     equal(version(), new, "version of the daemon that was started again")
     stop(daemon)
 
