@@ -12,7 +12,7 @@ BASHDIR    ?= $(DATADIR)/bash-completion/completions
 ZSHDIR     ?= $(DATADIR)/zsh/site-functions
 
 # The time of the release, for archives, pages and packages: the same sources give the same bytes.
-SOURCE_DATE_EPOCH ?= $(shell date -ud "$$(sed -n 's/^ -- .*>  //p;/^ -- /q' debian/changelog)" +%s)
+SOURCE_DATE_EPOCH ?= $(shell date -ud "$$(sed -n '/^ -- /{s/.*>  //p;q}' debian/changelog)" +%s)
 RELEASE_DATE = $(shell date -ud @$(SOURCE_DATE_EPOCH) +%Y-%m-%d)
 
 # -- files that are made for an installation, in $(SHARE) ------------------------------------------
@@ -84,7 +84,8 @@ SOURCES = $$({ [ -e .git ] && git ls-files -co --exclude-standard; } 2>/dev/null
 dist: ## write the sources as an archive, build/dist/dispatchd-VERSION.tar.gz
 	$(Q)mkdir -p $(DIST)
 	$(Q)for f in $(SOURCES); do [ ! -f "$$f" ] || printf '%s\n' "$${f#./}"; done | LC_ALL=C sort -u >$(DIST)/files
-	$(Q)tar -c --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s --mtime=@$(SOURCE_DATE_EPOCH) --format=ustar --transform 's,^,$(RELEASE)/,S' -T $(DIST)/files | gzip -9n >$(DIST)/$(RELEASE).tar.gz
+	$(Q)tar -c --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s --mtime=@$(SOURCE_DATE_EPOCH) --format=ustar --transform 's,^,$(RELEASE)/,S' -T $(DIST)/files -f $(DIST)/$(RELEASE).tar
+	$(Q)gzip -9nf $(DIST)/$(RELEASE).tar
 	@echo $(DIST)/$(RELEASE).tar.gz
 
 DEB := $(BUILD)/deb
