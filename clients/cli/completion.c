@@ -43,7 +43,7 @@ static void print_names(const cJSON *array, const char *name, const char *prefix
  * same reason it ends when no answer comes. */
 static int complete(cli *c)
 {
-    dc_answer a;
+    dpc_answer *a = NULL;
 
     if (!words_fit(c, 1, 2))
         return CLI_USAGE;
@@ -58,8 +58,8 @@ static int complete(cli *c)
         if (freopen("/dev/null", "w", stderr) == NULL ||
             request(c, kinds[i].method, params, &a) != CLI_OK)
             return CLI_OK;
-        print_names(member(a.result, kinds[i].array), kinds[i].name, prefix);
-        dc_answer_fini(&a);
+        print_names(member(dpc_answer_result(a), kinds[i].array), kinds[i].name, prefix);
+        dpc_answer_free(a);
         return CLI_OK;
     }
     return usage(c, "no kind '%s'", c->words[0]);

@@ -69,8 +69,8 @@ static int no_verb(cli *c)
     char list[300] = "";
     size_t at = 0;
 
-    for (size_t g = 0; g < N_GROUPS; g++)
-        for (const verb *v = groups[g]; v->name && at < sizeof(list); v++)
+    for (const verb *const *group = groups; *group; group++)
+        for (const verb *v = *group; v->name && at < sizeof(list); v++)
             if (begins_with(v, first))
                 at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", at > 0 ? ", " : "",
                                        v->name);

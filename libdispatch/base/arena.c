@@ -1,12 +1,12 @@
 /* arena.c -- arenas: many allocations that are freed together.
  *
  * An arena is a list of blocks, newest first; the newest one is being filled.  Block sizes double
- * from BLOCK_MIN to BLOCK_MAX, or to a smaller `most_bytes`.  An allocation larger than half of BLOCK_MAX gets memory of its own,
- * and a record of it lies in a block.  Since every allocation thus has an address in a block, the
- * address `at` alone tells which allocations are older.  With the address sanitizer every
- * allocation has its own memory, so that the sanitizer finds writes past its end.  An arena charges
- * its memory to its account until it releases the memory or is reset.  The one block that remains
- * after a reset is charged to no account. */
+ * from BLOCK_MIN to BLOCK_MAX, or to a smaller `most_bytes`.  An allocation larger than half of
+ * BLOCK_MAX gets memory of its own, and a record of it lies in a block.  Since every allocation
+ * thus has an address in a block, the address `at` alone tells which allocations are older.  With
+ * the address sanitizer every allocation has its own memory, so that the sanitizer finds writes
+ * past its end.  An arena charges its memory to its account until it releases the memory or is
+ * reset.  The one block that remains after a reset is charged to no account. */
 #include "account.h"
 #include <stdio.h>
 
