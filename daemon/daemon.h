@@ -55,6 +55,10 @@
     X(GRAPH_NODES, graph_nodes, 10000)        /* calls and leaves of one answer of grad.graph */   \
     X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus their handles */         \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
+    X(UID_NAMES, uid_names, 4096) /* named tensors of one uid */                                   \
+    X(UID_NAMED_BYTES, uid_named_bytes,                                                            \
+      1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \
+    X(TENSOR_NAME_BYTES, tensor_name_bytes, 1023)                                                  \
     X(SESSION_THREADS, session_threads, 1024)    /* num_threads of session.set */                  \
     X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* longest `linger_ms` of server.hello */         \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)        /* longest `drain_ms` of server.shutdown */       \

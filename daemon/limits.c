@@ -52,6 +52,9 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_GRAPH_NODES] = {1, 1 << 24},
     [LIMIT_AT_SESSION_OBJECTS] = {0, 1 << 24},
     [LIMIT_AT_SESSION_OBJECT_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_UID_NAMES] = {0, 1 << 20},
+    [LIMIT_AT_UID_NAMED_BYTES] = {0, BYTES_MOST},
+    [LIMIT_AT_TENSOR_NAME_BYTES] = {1, LIMIT_TENSOR_NAME_BYTES},
     [LIMIT_AT_SESSION_THREADS] = {1, LIMIT_SESSION_THREADS},
     [LIMIT_AT_LINGER_MS] = {0, TIME_MOST},
     [LIMIT_AT_DRAIN_MS] = {0, TIME_MOST},
@@ -70,8 +73,8 @@ limit_range limits_range(size_t at)
 }
 
 /* Return half of the machine's memory in bytes: the default limit for a session's tensors with
- * handles, and the default limit for everything else that the session's calls allocate.  All
- * sessions of a uid together may have twice as much by default. */
+ * handles, the default limit for everything else that the session's calls allocate, and for a
+ * uid's named tensors.  All sessions of a uid together may have twice as much by default. */
 static int64_t half_of_memory(void)
 {
     int64_t pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -103,6 +106,7 @@ int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
     memcpy(out, limit_defaults, sizeof(limit_defaults));
     out[LIMIT_AT_SESSION_TENSOR_BYTES] = out[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
         o->session_bytes > 0 ? o->session_bytes : half_of_memory();
+    out[LIMIT_AT_UID_NAMED_BYTES] = out[LIMIT_AT_SESSION_TENSOR_BYTES];
     out[LIMIT_AT_UID_BYTES] = 2 * half_of_memory();
     for (int i = 0; i < LIMITS; i++)
         if (o->limits[i] >= 0)

@@ -93,6 +93,8 @@ typedef struct daemon_calls {
     /* Let the main thread answer `rq` if `rq` has not ended shortly after `deadline` (nanos()): see
      * "deadlines" below. */
     void (*watch)(struct request *rq, uint64_t deadline);
+    /* The table of named tensors, borrowed. */
+    struct name_table *(*names)(struct connection *c);
     /* List the stuck calls; returns their number. */
     size_t (*stuck)(struct connection *c, stuck_call out[WORKERS_MOST]);
 } daemon_calls;
@@ -397,6 +399,23 @@ bool programs_release(programs *ps, uint64_t handle);
  * `p`; it does nothing if `p` alone exceeds the cache's limit, or if there is no memory. */
 dp_program *programs_recall(programs *ps, const char *key, size_t bytes);
 void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *p);
+
+/* -- names.c: named tensors, which belong to a uid and outlive sessions; any thread -- */
+
+typedef struct name_table name_table;
+/* Give `t` a name; the table takes its own reference.  The name must not be longer than
+ * LIMIT_TENSOR_NAME_BYTES.  Pass a tensor to which no handle refers (dp_tensor_detached()), because
+ * nobody may resize it.  DP_EEXISTS: the name is taken.  DP_ERESOURCE: a limit of the uid's account
+ * is reached, or out of memory.  After an error nothing has changed. */
+int names_add(name_table *all, uid_t uid, const char *name, dp_tensor *t, dp_error *err);
+dp_tensor *names_get(name_table *all, uid_t uid, const char *name); /* owned; NULL: no such name */
+/* Remove the name and return its tensor, owned; NULL: no such name. */
+dp_tensor *names_take(name_table *all, uid_t uid, const char *name);
+/* Return the tensor, owned, of the first name that sorts after `name`, and replace `name` by that
+ * name; NULL: there is none.  The first name of all sorts after "". */
+dp_tensor *names_next(name_table *all, uid_t uid, char name[LIMIT_TENSOR_NAME_BYTES + 1]);
+/* Get the usage of one uid: its named tensors, and unlinked tensors that are still in use. */
+void names_of_uid(name_table *all, uid_t uid, dp_usage *named, dp_usage *unlinked);
 
 /* -- probe.c -- */
 

@@ -182,6 +182,7 @@ static void ask_shutdown(struct connection *c, int64_t drain_ms)
 static void usage_get(struct connection *c, const struct session *asker, dp_usage out[DP_HOLDERS])
 {
     sessions_usage(&c->server->sessions, asker, out);
+    names_usage(&c->server->names, asker, out);
 }
 
 static int64_t sessions_get(struct connection *c, const struct session *asker, session_info **out,
@@ -274,6 +275,7 @@ static const daemon_calls calls = {
     .session = connection_session,
     .cancel = connection_cancel,
     .watch = watch,
+    .names = connection_names,
     .stuck = stuck_get,
 };
 
@@ -390,6 +392,7 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     int rc = limits_compute(o, limits, err);
     limits_apply(limits);
     sessions_init(&s->sessions, limits);
+    names_init(&s->names, limits);
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
     if (endpoint_open(&s->endpoint, o, err) < 0)
@@ -446,6 +449,7 @@ bool server_fini(server *s)
     endpoint_close(&s->endpoint);
     sessions_fini(&s->sessions);
     reload_fini(s);
+    names_fini(&s->names);
     placement_fini(&s->placement);
     if (s->reg != NULL)
         dp_registry_unlisten(s->reg, &listener);

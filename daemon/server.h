@@ -6,6 +6,7 @@
 #define DAEMON_SERVER_H
 
 #include "executor/executor.h"
+#include "names.h"
 #include "options.h"
 #include "placement.h"
 #include "session.h"
@@ -41,6 +42,7 @@ typedef struct server {
     placement placement;
     executor executor;
     sessions sessions;
+    name_table names;
     struct connection *connections;
     uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
     spin spin;

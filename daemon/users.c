@@ -52,6 +52,7 @@ void sessions_holder_limits(const int64_t *limits, dp_holder_limit out[DP_HOLDER
     static const struct {
         int count, bytes; /* indices of limits */
     } rows[DP_HOLDERS] = {
+        [DP_HOLDER_NAMES] = {LIMIT_AT_UID_NAMES, LIMIT_AT_UID_NAMED_BYTES}, /* see names.c */
         [DP_HOLDER_TENSORS] = {LIMIT_AT_SESSION_TENSORS, LIMIT_AT_SESSION_TENSOR_BYTES},
         [DP_HOLDER_INTERMEDIATES] = {LIMIT_AT_SESSION_INTERMEDIATES,
                                      LIMIT_AT_SESSION_INTERMEDIATE_BYTES},

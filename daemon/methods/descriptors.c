@@ -97,8 +97,6 @@ void maps_undo(request *rq)
     }
 }
 
-enum { FREED_BYTES = 256 }; /* unmapping this many bytes takes as long as printing one byte */
-
 int map_release(request *rq, const map_release_params *p, jw *w, dp_error *err)
 {
     json_path at = {NULL, "maps", 0}, inside = {&at, NULL, 0};

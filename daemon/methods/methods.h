@@ -11,6 +11,7 @@
  *   value.c literal.c number.c     read JSON into dp_values and tensors
  *   result.c                       writes dp_values and tensors as JSON
  *   lower.c inline.c               make programs from JSON
+ *   names.c                        named tensors
  *   run.c                          holds the arguments and handles of one running method
  *   into.c                         handles that the client chooses, and what becomes of them
  *   sync.c                         failures of notifications
@@ -236,6 +237,9 @@ typedef struct run {
     /* owned: the first error of an argument whose handle has failed, and that handle; NULL: none */
     failure *cause;
     uint64_t cause_handle;
+    /* borrowed from the request: the name that this method gave to a tensor; removed if the method
+     * fails */
+    const char *named;
     /* tensor literals become constants of a program, and are charged with that program */
     bool constants;
     /* tensor literals in memfds use one mapping, to which clients may write during the call */
@@ -315,6 +319,9 @@ int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
 int run_attach(request *rq, void *elements, size_t bytes);
 /* May this thread copy or print `bytes` bytes?  false: the method must return DP_EWORKER. */
 bool run_is_quick(request *rq, size_t bytes);
+enum {
+    FREED_BYTES = 256
+}; /* freeing or unmapping this many bytes takes as long as printing one byte */
 /* Does `device` use the host's memory, or no memory at all (meta)? */
 static inline bool device_is_host(dp_device device)
 {
@@ -377,6 +384,18 @@ void into_fail(request *rq, const failed_request *f, const run *r, const dp_erro
 
 /* Store the failure `*err` of the notification `f` for session.sync. */
 void sync_note(request *rq, const failed_request *f, const dp_error *err);
+
+/* -- names.c: named tensors -- */
+
+/* Check the length of a name.  DP_EPARAMS: it is wrong; the message names path `at`. */
+int tensor_name_check(const char *name, const json_path *at, dp_error *err);
+/* Give `t` a name of the client's uid.  `name` lives until the request ends; run_undo() removes the
+ * name if the method fails later.  DP_EEXISTS: the name is taken. */
+int run_add_name(request *rq, const dp_tensor *t, const char *name, dp_error *err);
+/* Find the tensor with this name of the client's uid; `*out` is borrowed until the method ends.
+ * DP_ENOTFOUND: there is no such name; the message names path `at`. */
+int run_find_name(request *rq, const char *name, const json_path *at, dp_tensor **out,
+                  dp_error *err);
 
 /* -- number.c -- */
 

@@ -345,6 +345,10 @@ void run_undo(request *rq)
             !session_generator_release(rq->session, handle))
             session_object_release(rq->session, handle);
     }
+    if (r->named != NULL)
+        dp_tensor_unref(
+            names_take(rq->daemon->names(rq->conn), session_uid(rq->session), r->named));
+    r->named = NULL;
     while (rq->n_parts > 0)
         answer_part_free(&rq->parts[--rq->n_parts]);
 }

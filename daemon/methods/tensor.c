@@ -14,6 +14,8 @@ int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *e
         rc = run_ctx_error(rq, err);
     if (rc == 0)
         rc = run_put_one(rq, t, p->into, &handle, err);
+    if (rc == 0 && p->name != NULL)
+        rc = run_add_name(rq, t, p->name, err);
     return rc == 0 ? tensor_to_json(rq, w, t, handle, RETURN_HANDLE, err) : rc;
 }
 
@@ -91,8 +93,6 @@ int tensor_list(request *rq, jw *w, dp_error *err)
     dp_free(handles);
     return 0;
 }
-
-enum { FREED_BYTES = 256 }; /* freeing this many bytes takes as long as printing one byte */
 
 /* Is `handle` one of the client's, which has failed?  It names no tensor but can be released. */
 static bool has_failed(const request *rq, uint64_t handle)

@@ -5,8 +5,8 @@
  *
  * The daemon stops reading from a client at LIMIT_OUTSTANDING jobs, at LIMIT_OUTSTANDING_BYTES, or
  * when LIMIT_UNSENT_BYTES of answers are unsent because the client does not read.  The daemon still
- * notices when that client leaves.  Any thread may call connection_join(), connection_session() and
- * connection_cancel(); only the main thread may call the other functions.
+ * notices when that client leaves.  Any thread may call the functions for daemon_calls (request.h);
+ * only the main thread may call the other functions.
  *
  *   C1: answers are sent in the order of the lines: see dispatch.c
  *   C2: the daemon never waits for a client: every recvmsg() and sendmsg() is non-blocking */
@@ -302,4 +302,9 @@ struct session *connection_session(struct connection *c)
     struct session *s = c->session != NULL ? session_ref(c->session) : NULL;
     pthread_mutex_unlock(&c->server->executor.lock);
     return s;
+}
+
+name_table *connection_names(struct connection *c)
+{
+    return &c->server->names;
 }

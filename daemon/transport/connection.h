@@ -1,7 +1,7 @@
 /* connection.h -- one client: its socket, its requests in order, its answers in order.
  *
- * The functions are for the main thread, which runs the event loop, except the last three: any
- * thread. */
+ * The functions are for the main thread, which runs the event loop, except those for daemon_calls:
+ * any thread. */
 #ifndef DAEMON_TRANSPORT_CONNECTION_H
 #define DAEMON_TRANSPORT_CONNECTION_H
 
@@ -106,5 +106,6 @@ void connection_close(struct connection *c);
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);
 int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err);
+name_table *connection_names(struct connection *c); /* for daemon_calls.names */
 
 #endif

@@ -3,7 +3,7 @@
  *
  * A storage has a list of its growths, the newest first (dpi_growth, tensor_i.h).  A call that
  * began before a growth uses the replaced memory until the call ends; then that memory can be
- * released. When a call fails, its growths are undone. */
+ * released.  When a call fails, its growths are undone. */
 #include "base/kind.h"
 #include "room.h"
 
@@ -60,11 +60,13 @@ DPI_HOT void dpi_storage_fini(dpi_storage *s)
 
 /* -- growing -- */
 
-static int check_growth(const dpi_storage *s, const dpi_growth *last, size_t bytes, dp_error *err)
+/* `shared`: the new memory is shared memory of the same size. */
+static int check_growth(const dpi_storage *s, const dpi_growth *last, size_t bytes, bool shared,
+                        dp_error *err)
 {
     const dpi_storage *now = dpi_memory_of(s);
 
-    if (s->fixed)
+    if (s->fixed || (s->named && !shared))
         return dp_error_set(err, DP_ERUNTIME,
                             "Trying to resize storage that is not resizable: %zu bytes are needed, "
                             "it has %zu",
@@ -217,7 +219,7 @@ static int replace(dpi_storage *s, dp_account *a, size_t bytes, dp_shared **shar
     if (last != NULL)
         release_replaced(s, last);
     if (shared == NULL || dpi_memory_of(s)->release != dpi_shared_release) {
-        rc = check_growth(s, last, bytes, err);
+        rc = check_growth(s, last, bytes, shared != NULL, err);
         if (rc == DP_OK)
             rc = grow(s, a, last, undone, bytes, shared != NULL, since, err);
     }
@@ -246,6 +248,14 @@ int dpi_storage_share(dpi_storage *s, dp_account *a, dp_shared **out, dp_error *
     if (rc == DP_OK && replace(s, a, 0, &again, NULL) == DP_OK)
         dp_shared_unref(again);
     return rc;
+}
+
+void dpi_storage_fix(dpi_storage *s)
+{
+    uint64_t since = dpi_change_shapes_begin();
+
+    s->named = true;
+    dpi_change_shapes_end(since - 1); /* there was no change */
 }
 
 /* -- undoing growths -- */

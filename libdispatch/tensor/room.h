@@ -101,6 +101,8 @@ void dpi_storage_protect_growths(const dpi_storage *s, uint64_t change);
  * dpi_change_shapes_begin() and _end(). */
 void dpi_storage_undo_growths(dpi_storage *s, uint64_t change);
 
+/* Make sure that `s` never grows again (dpi_storage.named). */
+void dpi_storage_fix(dpi_storage *s);
 /* Make sure that the memory of `s` is shared memory, by moving its bytes once, and that it stays
  * there: `s` can no longer grow.  `*out`: that memory, owned.  `a`: charged if `s` is charged to
  * nobody; may be NULL.  Errors: see dp_tensor_share(). */

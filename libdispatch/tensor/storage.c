@@ -96,7 +96,7 @@ DPI_HOT static void storage_clear(dpi_storage *s, dp_device device, size_t bytes
     atomic_init(&s->id, 0);
     s->release = NULL;
     s->release_arg = NULL;
-    s->host = s->memoryless = s->fake = s->call_made = s->fixed = false;
+    s->host = s->memoryless = s->fake = s->call_made = s->fixed = s->named = false;
     s->kind = NULL;
     s->kind_ref = 0;
     s->block = NULL;

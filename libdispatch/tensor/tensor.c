@@ -247,6 +247,11 @@ int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err)
     return DP_OK;
 }
 
+void dp_tensor_fix(const dp_tensor *t)
+{
+    dpi_storage_fix(dpi_storage_of(t));
+}
+
 int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err)
 {
     const dpi_geometry *g = dpi_geometry_of(t);

@@ -61,6 +61,7 @@ typedef struct dpi_storage {
     bool call_made; /* a call of an operator with an account allocated `bytes` */
     uint64_t total_bytes, call_made_bytes;
     bool fixed; /* cannot grow: an embedder or another process has or uses the memory */
+    bool named; /* cannot grow, but can be moved into shared memory (dp_tensor_fix()) */
     _Atomic(struct dpi_growth *) growth; /* the newest; NULL: it never grew */
 } dpi_storage;
 

@@ -28,6 +28,18 @@ int dpi_as_strided(const dp_tensor *t, int ndim, const int64_t *sizes, const int
     return dpi_view_as(t, t->dtype, 0, ndim, sizes, strides, offset, out, err);
 }
 
+int dp_tensor_detached(const dp_tensor *t, dp_tensor **out, dp_error *err)
+{
+    if (!DPI_GIVEN(err, DP_EVALUE, t, out))
+        return DP_EVALUE;
+    const dpi_geometry *g = dpi_geometry_of(t);
+    int rc = dpi_as_strided(t, g->ndim, g->sizes, g->strides, g->offset, out, err);
+
+    if (rc == DP_OK) /* only the reference count of the version's home is written */
+        dpi_tensor_join(*out, (dp_tensor *)(uintptr_t)t, true, DP_CREATED_DEFAULT);
+    return rc;
+}
+
 /* Walk the old dimensions from the last one.  Neighbours that could be merged into one dimension
  * form a chunk.  The new dimensions must divide every chunk exactly.  Source:
  * at::detail::computeStride. */

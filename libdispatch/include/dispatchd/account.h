@@ -30,6 +30,7 @@ extern "C" {
 /* Holders: X(NAME, name).  A storage that several holders use is charged to the first of them in
  * this order. */
 #define DP_HOLDER_MAP(X)                                                                           \
+    X(NAMES, names)                 /* tensors with a name that outlives sessions */               \
     X(TENSORS, tensors)             /* tensors that handles name */                                \
     X(INTERMEDIATES, intermediates) /* results without a handle, scratch, answers */               \
     X(PROGRAMS, programs)           /* programs and their constants */                             \

@@ -279,6 +279,13 @@ DP_API int dp_tensor_wrap(dp_dtype dtype, int ndim, const int64_t *sizes, const 
 /* Make a second tensor with the storage, geometry, version counter and dp_tensor_id() of `t`, for
  * example to save `t` for backward. */
 DP_API int dp_tensor_alias(const dp_tensor *t, dp_tensor **out, dp_error *err);
+/* Make a second tensor with the storage, geometry and version counter of `t`, but without its
+ * autograd history and root (Tensor.detach).  Call it between dp_ctx_begin() and dp_ctx_end() if
+ * another thread may resize `t`.  DP_ENOTIMPL: `t` is a wrapper. */
+DP_API int dp_tensor_detached(const dp_tensor *t, dp_tensor **out, dp_error *err);
+/* From now on, no call can make the storage of `t` larger; dp_tensor_share() can still move the
+ * storage into shared memory, once.  A call that began earlier may still enlarge it. */
+DP_API void dp_tensor_fix(const dp_tensor *t);
 /* Has the tensor sizes and a dtype, but no data?  True on device meta, for fakes and for wrapper
  * tensors. */
 DP_API bool dp_tensor_is_memoryless(const dp_tensor *t);

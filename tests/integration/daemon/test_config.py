@@ -80,14 +80,18 @@ def test_a_wrong_config_is_refused_with_file_and_line():
 
 
 def test_hangup_changes_limits_and_access():
-    with configured("no-plugins = true", "batch = 2", "session_tensors = 1") as (f, path), f.connect() as d:
-        d.call("tensor.create", data=[1])
-        write(path, "no-plugins = true", "session_tensors = 2", "workers = 3", "log-level = debug")
+    with configured("no-plugins = true", "batch = 2", "session_tensors = 1", "uid_names = 1") as (f, path), f.connect() as d:
+        first = d.call("tensor.create", data=[1], name="a")["tensor"]
+        write(path, "no-plugins = true", "session_tensors = 2", "uid_names = 2", "workers = 3", "log-level = debug")
         hang_up(f, "info server.reload config=")
         contains(f.log(), "server.reload.restart key='workers' warning=\"this option takes effect when the daemon starts again\"")
         equal(limits(f)["batch"], 1000, "back to its default")
         d.call("tensor.create", data=[1])  # the session from before has the new limit, too
         raises(lambda: d.call("tensor.create", data=[1]), "ResourceExhausted", "0 of 2 left (session_tensors)")
+        d.call("tensor.name", tensor=first, name="b")  # and so have the names of the uid
+        raises(lambda: d.call("tensor.name", tensor=first, name="c"), "ResourceExhausted", "0 of 2 left (uid_names)")
+        for name in ("a", "b"):
+            d.call("tensor.unlink", name=name)
         wait_until(lambda: "debug connection.open" in f.log(), "the new level holds")
 
 

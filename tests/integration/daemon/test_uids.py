@@ -302,6 +302,20 @@ def test_other_uids_cannot_take_every_place():
             contains(said[1], f"uid {OTHER} has 3 connections (uid_connections)")
 
 
+def test_each_uid_has_names_of_its_own():
+    with daemon_for("--allow-uid", str(OTHER), "--allow-uid", str(THIRD)) as f, f.connect() as d:
+        def own_names():
+            return call(f.socket, "server.status")["account"]["names"]["count"]
+        d.call("tensor.create", data=[1, 2], name="weights")
+        as_uid(OTHER, lambda: call(f.socket, "tensor.create", data=[3], name="weights"))
+        raises(lambda: as_uid(THIRD, lambda: call(f.socket, "tensor.open", name="weights")), "NotFound", str(THIRD))
+        equal(as_uid(OTHER, lambda: call(f.socket, "tensor.open", name="weights"))["shape"], [1])
+        equal((as_uid(OTHER, own_names), as_uid(THIRD, own_names), own_names()), (1, 0, 2))
+        as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="weights"))
+        equal(d.call("tensor.open", name="weights")["shape"], [2])
+        d.call("tensor.unlink", name="weights")
+
+
 if OWN == 0:
     main(setup, teardown)
 else:

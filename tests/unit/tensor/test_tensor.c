@@ -72,6 +72,10 @@ static int do_alias(const dp_tensor *t, dp_tensor **out)
 {
     return dp_tensor_alias(t, out, &err);
 }
+static int do_detached(const dp_tensor *t, dp_tensor **out)
+{
+    return dp_tensor_detached(t, out, &err);
+}
 static int do_scalar(const dp_tensor *t, dp_tensor **out)
 {
     (void)t;
@@ -101,7 +105,7 @@ static int do_device(const dp_tensor *t, dp_tensor **out)
 START_TEST(no_memory_is_an_error_and_changes_nothing)
 {
     static int (*const makers[])(const dp_tensor *, dp_tensor **) = {
-        do_new, do_empty_like, do_view, do_alias, do_scalar, do_wrap, do_device};
+        do_new, do_empty_like, do_view, do_alias, do_detached, do_scalar, do_wrap, do_device};
     int64_t sizes[] = {3, 2};
     dp_tensor *t = floats(2, sizes);
     dp_tensor_stats start, now;
@@ -161,12 +165,37 @@ START_TEST(threads_share_tensors)
 }
 END_TEST
 
+START_TEST(a_detached_tensor_shares_memory_and_version_alone)
+{
+    int64_t sizes[] = {2, 2}, row[] = {2}, step[] = {1}, other[] = {4};
+    dp_tensor *t = floats(2, sizes), *view = NULL, *d = NULL;
+
+    OK(dpi_as_strided(t, 1, row, step, 2, &view, &err));
+    dpi_tensor_join(view, t, false, DP_CREATED_DEFAULT);
+    view->keys.functionality |= DPI_MATH_BITS; /* as a view of conj() and of neg() */
+    OK(dp_tensor_detached(view, &d, &err));
+    ck_assert_ptr_null(dp_tensor_root(d));
+    ck_assert_uint_eq(dpi_math_bits(d), DPI_MATH_BITS);
+    d->keys.functionality &= ~DPI_MATH_BITS;
+    assert_floats(d, 2, (float[]){2, 3});
+    OK(dp_tensor_write(d, (float[]){8, 9}, &err));
+    ck_assert_uint_eq(dp_tensor_version(t), 1);
+    assert_floats(t, 4, (float[]){0, 1, 8, 9});
+    OK(dpi_resize(NULL, t, 1, other, DP_PRESERVE, &err));
+    assert_floats(d, 2, (float[]){8, 9});
+    dp_tensor_unref(t);
+    dp_tensor_unref(view);
+    dp_tensor_unref(d);
+}
+END_TEST
+
 UNIT_SUITE(tensor)
 {
     tcase_add_checked_fixture(tc, alive_begin, alive_end);
     tcase_add_test(tc, new_has_keys_geometry_and_zero_version);
     tcase_add_test(tc, empty_and_zero_dim_tensors_work);
     tcase_add_test(tc, strangers_are_named);
-    tcase_add_loop_test(tc, no_memory_is_an_error_and_changes_nothing, 0, 7);
+    tcase_add_loop_test(tc, no_memory_is_an_error_and_changes_nothing, 0, 8);
+    tcase_add_test(tc, a_detached_tensor_shares_memory_and_version_alone);
     tcase_add_test(tc, threads_share_tensors);
 }
