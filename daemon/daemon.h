@@ -59,11 +59,13 @@
     X(UID_NAMED_BYTES, uid_named_bytes,                                                            \
       1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \
     X(TENSOR_NAME_BYTES, tensor_name_bytes, 1023)                                                  \
-    X(SESSION_THREADS, session_threads, 1024)    /* num_threads of session.set */                  \
-    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000) /* longest `linger_ms` of server.hello */         \
-    X(DRAIN_MS, drain_ms, 60 * 60 * 1000)        /* longest `drain_ms` of server.shutdown */       \
-    X(PROGRAM_STEPS, program_steps, 10000)       /* steps as the client sends them */              \
-    X(SESSION_PROGRAMS, session_programs, 1024)  /* made by program.create */                      \
+    X(STORE_HEADER_BYTES, store_header_bytes, 16 << 20) /* header of a safetensors file */         \
+    X(STORE_TENSORS, store_tensors, 1 << 16)            /* of one file */                          \
+    X(SESSION_THREADS, session_threads, 1024)           /* num_threads of session.set */           \
+    X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)        /* longest `linger_ms` of server.hello */  \
+    X(DRAIN_MS, drain_ms, 60 * 60 * 1000)       /* longest `drain_ms` of server.shutdown */        \
+    X(PROGRAM_STEPS, program_steps, 10000)      /* steps as the client sends them */               \
+    X(SESSION_PROGRAMS, session_programs, 1024) /* made by program.create */                       \
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* programs and their constants */    \
     X(PROGRAM_CACHE, program_cache, 64)                      /* cached programs of program.run */  \
     X(PROGRAM_CACHE_BYTES, program_cache_bytes, 4 << 20)                                           \

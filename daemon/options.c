@@ -46,6 +46,8 @@ static const option_row rows[] = {
      "where plugin.load finds a bare name"},
     {"cache-dir", TEXT, AT_START, AT(cache_dir), 0, 0, "DIR",
      "make private copies of plugins here"},
+    {"data-path", TEXT, AT_START, AT(data_path), 0, 0, "DIR",
+     "store.save and store.load use files here"},
     {"max-line", LIMITED, ANY_TIME, LIMIT_AT_LINE_BYTES, 0, 0, "BYTES",
      "longest line (default 1048576)"},
     {"max-attachment", LIMITED, ANY_TIME, LIMIT_AT_ATTACHMENT_BYTES, 0, 0, "BYTES",

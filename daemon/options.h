@@ -18,7 +18,7 @@ typedef struct id_list { /* numbers of users or groups */
 typedef struct options {
     const char *socket; /* NULL: endpoint_path() chooses the path */
     /* NULL: not given */
-    const char *plugin_path, *cache_dir, *log, *describe, *probe, *config;
+    const char *plugin_path, *cache_dir, *data_path, *log, *describe, *probe, *config;
     text_list plugins;              /* paths given by --plugin */
     id_list allow_uids, allow_gids; /* who may connect, besides the daemon's own uid */
     int64_t mode, workers, threads, spin_us;

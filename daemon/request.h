@@ -93,6 +93,12 @@ typedef struct daemon_calls {
     /* Let the main thread answer `rq` if `rq` has not ended shortly after `deadline` (nanos()): see
      * "deadlines" below. */
     void (*watch)(struct request *rq, uint64_t deadline);
+    /* Return the files beneath --data-path, borrowed.  Only clients of the daemon's own uid may
+     * name files. */
+    struct store *(*store)(struct connection *c);
+    /* Send `line`, a message that answers no request, to the client; takes over its memory.  The
+     * message is dropped if the client does not read or has left. */
+    void (*notify)(struct connection *c, jw *line);
     /* The table of named tensors, borrowed. */
     struct name_table *(*names)(struct connection *c);
     /* List the stuck calls; returns their number. */

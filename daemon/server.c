@@ -35,6 +35,7 @@ static void take_done(server *s)
     job_list done = executor_done(&s->executor, &tasks);
     job *j;
 
+    connection_notices_send(s); /* those of the requests in `done` come before their answers */
     while ((j = job_pop(&done)) != NULL)
         connection_answered(j, done.head == NULL || done.head->rq.conn != j->rq.conn);
     while (tasks != NULL) {
@@ -276,6 +277,8 @@ static const daemon_calls calls = {
     .cancel = connection_cancel,
     .watch = watch,
     .names = connection_names,
+    .store = connection_store,
+    .notify = connection_notify,
     .stuck = stuck_get,
 };
 
@@ -393,9 +396,11 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     limits_apply(limits);
     sessions_init(&s->sessions, limits);
     names_init(&s->names, limits);
+    pthread_mutex_init(&s->notices.lock, NULL);
+    s->store.dir = -1;
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
-    if (endpoint_open(&s->endpoint, o, err) < 0)
+    if (store_open(&s->store, o->data_path, err) < 0 || endpoint_open(&s->endpoint, o, err) < 0)
         return err->code;
     if (rc < 0 || init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
@@ -450,6 +455,8 @@ bool server_fini(server *s)
     sessions_fini(&s->sessions);
     reload_fini(s);
     names_fini(&s->names);
+    store_close(&s->store);
+    connection_notices_drop(s);
     placement_fini(&s->placement);
     if (s->reg != NULL)
         dp_registry_unlisten(s->reg, &listener);

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "placement.h"
 #include "session.h"
+#include "store/store.h"
 #include "transport/connection.h"
 #include "transport/endpoint.h"
 #include "transport/spin.h"
@@ -43,6 +44,8 @@ typedef struct server {
     executor executor;
     sessions sessions;
     name_table names;
+    store store;
+    notices notices;
     struct connection *connections;
     uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
     spin spin;

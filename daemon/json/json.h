@@ -83,6 +83,8 @@ void jw_array_end(jw *w);
 /* Write a member's name.  The name is one of the daemon's own names, which need no escapes. */
 #define jw_key(w, name) jw_keyn(w, name, strlen(name))
 void jw_keyn(jw *w, const char *name, size_t n);
+/* Write a member's name, with escapes where necessary. */
+void jw_name(jw *w, const char *name);
 void jw_str(jw *w, const char *s); /* NULL is written as null; invalid UTF-8 as U+FFFD */
 void jw_strn(jw *w, const char *s, size_t n);
 void jw_int(jw *w, int64_t i); /* always a JSON number: for counts, sizes and ids */

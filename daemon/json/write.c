@@ -244,6 +244,13 @@ void jw_keyn(jw *w, const char *name, size_t n)
     w->comma &= ~level; /* the value follows without a comma */
 }
 
+void jw_name(jw *w, const char *name)
+{
+    jw_str(w, name);
+    put(w, ':');
+    w->comma &= ~((uint64_t)1 << w->depth); /* the value follows without a comma */
+}
+
 /* -- integers -- */
 
 void jw_int(jw *w, int64_t i)

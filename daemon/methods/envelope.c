@@ -53,6 +53,20 @@ static void write_cause(jw *w, uint64_t handle, const failure *f)
     jw_object_end(w);
 }
 
+void notification_begin(jw *w, const char *name)
+{
+    jw_object(w);
+    member_str(w, "jsonrpc", "2.0");
+    member_str(w, "method", name);
+    jw_key(w, "params");
+}
+
+void notification_end(jw *w)
+{
+    jw_object_end(w);
+    jw_text(w, "\n", 1);
+}
+
 static void write_data(jw *w, const dp_error *err, const run *r)
 {
     const char *type = dp_error_name(err->code);

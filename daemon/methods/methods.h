@@ -12,10 +12,13 @@
  *   result.c                       writes dp_values and tensors as JSON
  *   lower.c inline.c               make programs from JSON
  *   names.c                        named tensors
+ *   store.c save.c load.c          files of tensors
  *   run.c                          holds the arguments and handles of one running method
  *   into.c                         handles that the client chooses, and what becomes of them
  *   sync.c                         failures of notifications
- *   proto.c                        checks and reads params */
+ *   proto.c                        checks and reads params
+ *
+ * Over 500 lines: these files call one another, and each declares only a few functions here. */
 #ifndef DAEMON_METHODS_H
 #define DAEMON_METHODS_H
 
@@ -60,6 +63,10 @@ void request_abandon(request *rq, const dp_error *err);
 bool request_is_batch(const request *rq);
 /* Add `text` to the warnings of the request that this thread runs, if it runs one. */
 void request_warn(const char *text);
+/* Write the beginning and the end of a message that answers no request (daemon_calls.notify); its
+ * params, one JSON value, are written in between. */
+void notification_begin(jw *w, const char *name);
+void notification_end(jw *w);
 /* Is `id` the id of request `rq`?  false for a batch. */
 bool request_has_id(const request *rq, const cJSON *id);
 
@@ -270,6 +277,8 @@ typedef struct asked_mode {
 /* Set the mode of `rq->ctx`: the connection's, with the members that `asked` has. */
 void run_mode(request *rq, const asked_mode *asked);
 void run_mode_end(request *rq, const asked_mode *asked); /* Restore the connection's mode. */
+/* Return the member "id" of the request that runs; NULL: that request wants no answer. */
+const cJSON *request_id(const request *rq);
 /* Let autograd's records name this request by its JSON-RPC id. */
 void run_name(request *rq);
 /* Check that the deadline of `rq` has not passed at `now` (nanos).  DP_EDEADLINE: it has passed. */

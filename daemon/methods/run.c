@@ -29,9 +29,14 @@ bool request_is_batch(const request *rq)
     return cJSON_IsArray(rq->root);
 }
 
+const cJSON *request_id(const request *rq)
+{
+    return param(request_is_batch(rq) ? rq->member : rq->root, "id");
+}
+
 void run_name(request *rq)
 {
-    const cJSON *id = param(request_is_batch(rq) ? rq->member : rq->root, "id");
+    const cJSON *id = request_id(rq);
     int64_t number = cJSON_IsNumber(id) ? (int64_t)id->valuedouble : 0;
 
     dp_ctx_set_request(rq->ctx, cJSON_IsString(id) ? id->valuestring : NULL,

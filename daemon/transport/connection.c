@@ -304,6 +304,11 @@ struct session *connection_session(struct connection *c)
     return s;
 }
 
+struct store *connection_store(struct connection *c)
+{
+    return &c->server->store;
+}
+
 name_table *connection_names(struct connection *c)
 {
     return &c->server->names;

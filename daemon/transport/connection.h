@@ -106,6 +106,19 @@ void connection_close(struct connection *c);
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);
 int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err);
-name_table *connection_names(struct connection *c); /* for daemon_calls.names */
+name_table *connection_names(struct connection *c);   /* for daemon_calls.names */
+struct store *connection_store(struct connection *c); /* for daemon_calls.store */
+
+/* -- notices.c -- */
+
+/* Messages that answer no request and wait until the main thread sends them. */
+typedef struct notices {
+    pthread_mutex_t lock;
+    struct notice *head; /* the newest first */
+} notices;
+void connection_notify(struct connection *c, jw *line); /* for daemon_calls.notify */
+/* Send the messages that wait, oldest first, each to its connection. */
+void connection_notices_send(struct server *s);
+void connection_notices_drop(struct server *s); /* Free them instead. */
 
 #endif

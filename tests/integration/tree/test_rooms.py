@@ -35,9 +35,10 @@ ROOMS = {
     "daemon/daemon.h": ((PUBLIC,), ()),
     "daemon/json": ((PUBLIC, "daemon/daemon.h"), ("cjson/cJSON.h",)),
     "daemon/request.h": ((PUBLIC, "daemon/daemon.h", "daemon/json"), ()),
-    "daemon/methods": ((PUBLIC, "daemon/daemon.h", "daemon/json", "daemon/request.h"), ()),
+    "daemon/store": ((PUBLIC, "daemon/daemon.h", "daemon/json"), ()),
+    "daemon/methods": ((PUBLIC, "daemon/daemon.h", "daemon/json", "daemon/request.h", "daemon/store"), ()),
     **{room: ((PUBLIC, "daemon/daemon.h", "daemon/json", "daemon/request.h", "daemon/methods",
-               "daemon", "daemon/executor", "daemon/transport"), ("uv.h",))
+               "daemon/store", "daemon", "daemon/executor", "daemon/transport"), ("uv.h",))
        for room in ("daemon", "daemon/executor", "daemon/transport")},
     "plugins": ((PUBLIC,), ("cblas.h",)),
     "clients/c": ((), ("cjson/cJSON.h",)),
@@ -57,7 +58,7 @@ INCLUDED_FAMILIES = {
 USES_LIBUV = {"daemon/server.c", "daemon/server.h", "daemon/executor/deadlines.c", "daemon/executor/executor.c",
               "daemon/executor/executor.h", "daemon/executor/turns.c", "daemon/executor/workers.c",
               "daemon/transport/announce.c", "daemon/transport/connection.c",
-              "daemon/transport/connection.h", "daemon/transport/life.c",
+              "daemon/transport/connection.h", "daemon/transport/life.c", "daemon/transport/notices.c",
               "daemon/transport/spin.c", "daemon/transport/spin.h", "daemon/upkeep.c"}
 
 
