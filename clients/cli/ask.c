@@ -96,6 +96,14 @@ static int request_plain(cli *c, const char *method, cJSON *params, dpc_answer *
     return rc;
 }
 
+static void pass_notification(void *context, const char *method, const dpc_value *params)
+{
+    const cli *c = context;
+
+    if (c->on_notification)
+        c->on_notification(method, params);
+}
+
 static int connect_client(cli *c)
 {
     dpc_options options = DPC_OPTIONS_INIT;
@@ -108,6 +116,7 @@ static int connect_client(cli *c)
         fprintf(stderr, "dispatchctl: %s\n", err.message);
         return CLI_NO_CONNECTION;
     }
+    dpc_on_notification(c->client, pass_notification, c);
     if (c->session == NULL)
         return CLI_OK;
     cJSON *params = params_new();

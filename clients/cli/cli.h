@@ -24,6 +24,8 @@ typedef struct cli {
     const char *session; /* key of --session; NULL: a new session for this command */
     bool json;           /* --json */
     dpc_client *client;  /* NULL until the first request */
+    /* called for messages of the daemon that answer no request; NULL: they are ignored */
+    void (*on_notification)(const char *method, const cJSON *params);
     const struct verb *verb;
     const struct verb *const *groups; /* all tables of verbs; the last one is NULL */
     /* [n_words] words after the verb (at first all words); take_flag() and others remove words */
@@ -39,7 +41,7 @@ typedef struct verb {
 
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
-    verbs_grad[], verbs_service[], verbs_completion[];
+    verbs_grad[], verbs_store[], verbs_service[], verbs_completion[];
 
 /* -- words.c -- */
 
