@@ -5,7 +5,9 @@
 #include "transfer.h"
 #include <string.h>
 
-enum { SYNC_BYTES = 64 << 20 }; /* bytes that may be written before the disk must have them */
+/* The disk has all but the last two windows of this many bytes, so that the last step, which cannot
+ * be cancelled, is short. */
+enum { WINDOW_BYTES = 64 << 20 };
 
 /* Write `bytes` bytes, which follow those that were written before. */
 static int save_bytes(transfer *t, const void *from, size_t bytes, dp_error *err)
@@ -14,9 +16,9 @@ static int save_bytes(transfer *t, const void *from, size_t bytes, dp_error *err
 
     if (rc == 0)
         rc = transfer_moved(t, bytes, err);
-    if (rc == 0 && t->done - t->synced >= SYNC_BYTES) {
-        t->synced = t->done;
-        rc = store_replace_sync(&t->file, err);
+    if (rc == 0 && t->done - t->synced >= WINDOW_BYTES) {
+        store_replace_advance(&t->file, t->synced, WINDOW_BYTES);
+        t->synced += WINDOW_BYTES;
     }
     return rc;
 }

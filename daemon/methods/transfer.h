@@ -15,7 +15,7 @@ typedef struct transfer {
     bool progress;          /* notify the client */
     uint64_t total, done;   /* bytes to move, and bytes moved so far */
     uint64_t notified_at;   /* time (nanos()) of the last notification */
-    uint64_t synced;        /* store.save: bytes that the disk has */
+    uint64_t synced;        /* store.save: bytes that the disk has or writes */
     store_replacement file; /* store.save */
 } transfer;
 

@@ -268,6 +268,15 @@ int store_replace_begin(const store *s, const char *path, uint64_t bytes, store_
     return rc;
 }
 
+void store_replace_advance(store_replacement *r, uint64_t offset, uint64_t bytes)
+{
+    sync_file_range(r->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+    if (offset >= bytes)
+        sync_file_range(r->fd, (off_t)(offset - bytes), (off_t)bytes,
+                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                            SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
 int store_replace_sync(store_replacement *r, dp_error *err)
 {
     return fdatasync(r->fd) == 0 ? 0 : fail("cannot write to the disk", r->path, err);

@@ -97,6 +97,9 @@ typedef struct store_replacement {
  * space is left.  Call store_replace_end() in any case. */
 int store_replace_begin(const store *s, const char *path, uint64_t bytes, store_replacement *r,
                         dp_error *err);
+/* Let the disk begin to write `bytes` bytes at `offset`, and wait until it has the `bytes` bytes
+ * before them.  A failure shows in the next two functions. */
+void store_replace_advance(store_replacement *r, uint64_t offset, uint64_t bytes);
 /* Write the new file to the disk. */
 int store_replace_sync(store_replacement *r, dp_error *err);
 /* Write the new file to the disk and let it replace the old one, in one step. */
