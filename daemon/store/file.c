@@ -105,6 +105,10 @@ static int open_beneath(const store *s, const char *path, const char *named, int
         return (int)fd;
     if (errno == EXDEV || errno == ELOOP)
         return fail_leaves(s, named, err);
+    if (errno == ENOSYS)
+        return dp_error_set(err, DP_ERUNTIME,
+                            "path '%.*s': the system has no openat2, which Linux has from 5.6 on",
+                            SHOWN, named);
     return fail("cannot open", named, err);
 }
 
