@@ -1,5 +1,5 @@
-/* store.c -- store.stats, and what store.save and store.load share: how far a transfer is, and when it
- * must stop. */
+/* store.c -- store.stats, and what store.save and store.load share: how far a transfer is, and when
+ * it must stop. */
 #include "transfer.h"
 
 enum { NOTIFY_NS = 100 * 1000 * 1000 }; /* least time between two notifications */
