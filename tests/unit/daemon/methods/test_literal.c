@@ -73,9 +73,9 @@ static const struct {
     int rc;
     const char *message;
 } wrong[] = {
-    {"{}", DP_EVALUE, "params: a tensor literal needs either data or attachment"},
+    {"{}", DP_EVALUE, "params: a tensor literal needs one of data, attachment, fd and map"},
     {"{\"data\":[1],\"attachment\":0}", DP_EVALUE,
-     "params: a tensor literal needs either data or attachment"},
+     "params: a tensor literal needs one of data, attachment, fd and map"},
     {"{\"attachment\":0}", DP_EVALUE, "params: an attachment needs dtype and shape"},
     {"{\"attachment\":3,\"dtype\":\"bool\",\"shape\":[1]}", DP_EVALUE,
      "attachment: attachment 3, but the message has 0"},
