@@ -136,19 +136,12 @@ typedef struct descriptors { /* the descriptors that came with a message */
 } descriptors;
 
 typedef struct answer_part { /* bytes that follow the answer's line */
-    void *data;              /* owned; freed with dp_free() */
+    dp_tensor *packed;       /* owned: a contiguous tensor in host memory, whose bytes they are */
+    const void *data;        /* in `packed` */
     size_t bytes;
-    dp_account *paid_by; /* counted reference: the account that `bytes` are charged to */
 } answer_part;
 
 void descriptors_free(descriptors *d); /* Close the descriptors; `d` may be NULL.  descriptors.c */
-
-static inline void answer_part_free(answer_part *p)
-{
-    dp_free(p->data);
-    dp_account_refund(p->paid_by, DP_HOLDER_INTERMEDIATES, 0, p->bytes);
-    dp_account_close(p->paid_by);
-}
 
 /* One message and its answer.  transport/life.c creates a request; deadlines.c creates a second
  * request to answer the first one at its deadline.  One thread at a time runs a request; see

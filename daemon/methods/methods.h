@@ -323,9 +323,9 @@ int run_put_at(request *rq, dp_tensor *t, const cJSON *entry, uint64_t *handle, 
 int run_put_one(request *rq, dp_tensor *t, const cJSON *into, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
-/* Add an attachment to the answer and return its index; -1: no memory.  Takes over `elements` and
- * the charge of `bytes` to the session, also on failure. */
-int run_attach(request *rq, void *elements, size_t bytes);
+/* Add the bytes of `packed`, a contiguous tensor in host memory, to the answer as an attachment and
+ * return its index; -1: no memory.  Takes over the reference, also on failure. */
+int run_attach(request *rq, dp_tensor *packed);
 /* May this thread copy or print `bytes` bytes?  false: the method must return DP_EWORKER. */
 bool run_is_quick(request *rq, size_t bytes);
 enum {

@@ -161,6 +161,20 @@ static int copy_packed(request *rq, const dp_tensor *t, const dp_view *v, void *
     return rc;
 }
 
+/* Copy the elements of `t` into a new contiguous tensor in host memory, which the session pays for:
+ * `*out`, owned.  `*v` is dp_tensor_view() of `t`. */
+static int packed_copy(request *rq, const dp_tensor *t, const dp_view *v, dp_tensor **out,
+                       dp_error *err)
+{
+    if (dp_empty(rq->ctx, v->dtype, DP_DEVICE_CPU, v->ndim, v->sizes, DP_CONTIGUOUS, out) < 0)
+        return run_ctx_error(rq, err);
+    DP_VIEW(to, *out);
+    int rc = dp_tensor_read(t, to.data, err);
+    if (rc < 0)
+        *out = dp_tensor_unref(*out);
+    return rc;
+}
+
 /* Write one level of nested arrays; `p` points to the next contiguous element.  The brackets are
  * written as text, not as arrays of `w`: a tensor may have as many dimensions as `w` has levels. */
 static const char *write_level(jw *w, const dp_view *v, int depth, const char *p)
@@ -225,17 +239,17 @@ static int check_attachment(const request *rq, const dp_view *v, dp_error *err)
 static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
 {
     dp_view v = {.size = sizeof(v)};
-    void *elements;
-    size_t bytes;
+    dp_tensor *packed;
 
     dp_tensor_view(t, &v);
-    /* copied, because a later request may write to the tensor before the answer is sent */
+    /* copied, because a later request may write to the tensor before the answer is sent; into a
+     * tensor, because the memory of tensors is used again, and fresh pages take longer to fill */
     int rc = check_attachment(rq, &v, err);
     if (rc == 0)
-        rc = copy_packed(rq, t, &v, &elements, &bytes, err);
+        rc = packed_copy(rq, t, &v, &packed, err);
     if (rc < 0)
         return rc;
-    int index = run_attach(rq, elements, bytes);
+    int index = run_attach(rq, packed);
     if (index < 0)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: an attachment");
     member_int(w, "attachment", index);

@@ -355,7 +355,7 @@ void run_undo(request *rq)
             names_take(rq->daemon->names(rq->conn), session_uid(rq->session), r->named));
     r->named = NULL;
     while (rq->n_parts > 0)
-        answer_part_free(&rq->parts[--rq->n_parts]);
+        dp_tensor_unref(rq->parts[--rq->n_parts].packed);
 }
 
 static run *run_free(run *r, struct session *s)
@@ -389,17 +389,17 @@ int run_ctx_error(request *rq, dp_error *err)
     return err->code;
 }
 
-int run_attach(request *rq, void *elements, size_t bytes)
+int run_attach(request *rq, dp_tensor *packed)
 {
     answer_part *parts = array_grow(rq->parts, rq->n_parts, &rq->cap_parts, sizeof(*parts));
-    answer_part p = {elements, bytes, dp_account_ref(session_account(rq->session))};
+    DP_VIEW(v, packed);
 
     if (parts == NULL) {
-        answer_part_free(&p);
+        dp_tensor_unref(packed);
         return -1;
     }
     rq->parts = parts;
-    parts[rq->n_parts] = p;
+    parts[rq->n_parts] = (answer_part){packed, v.data, (size_t)tensor_bytes(packed)};
     return (int)rq->n_parts++;
 }
 

@@ -100,7 +100,7 @@ static void drop_answer(task *t)
     request *rq = &((job *)t->arg)->rq;
 
     for (size_t i = 0; i < rq->n_parts; i++)
-        answer_part_free(&rq->parts[i]);
+        dp_tensor_unref(rq->parts[i].packed);
     dp_free(rq->parts);
     jw_fini(&rq->out);
 }

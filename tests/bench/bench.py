@@ -6,9 +6,11 @@ commit before: that is the peer then, in turns with ours.  A goal that is missed
 failure: a shared machine decides too.  The last line says which BLAS kernels each side used."""
 
 import ctypes
+import fcntl
 import json
 import os
 import shutil
+import socket
 import statistics
 import struct
 import subprocess
@@ -20,6 +22,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, ROOT, wait_until
 from daemon import TestDaemon
 import chain
+import dispatchd
 import fairness
 import idle
 
@@ -302,6 +305,69 @@ def beside(build, once, over_and_over, connections=1):
     return times
 
 
+def bench_shared(daemon, _):
+    """64 MiB between processes: by maps that are kept, and by attachments beside a bare socket."""
+    n = 16 << 20
+
+    def median(step):
+        times = []
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            step()
+            times.append((time.perf_counter() - start) * 1e6)
+        return statistics.median(times)
+
+    with daemon.connect() as d:
+        out = {"tensor": d.op("aten::zeros", [n])["tensor"]}
+        x = {"tensor": d.op("aten::ones", [n])["tensor"]}
+        d.map(out)
+        add = median(lambda: d.op("aten::add.out", x, x, out=out))
+        row("shared: add.out, 64 MiB", add, "us")
+        row("shared: its result through a kept map", median(lambda: d.map(out)), "us", None, 100)
+        fd = dispatchd.share(bytes(4 * n))
+        literal = {"dtype": "float32", "shape": [n], "fd": fd}
+        d.op("aten::sum", literal)
+        literal = {"dtype": "float32", "shape": [n], "map": fd.map}
+        handle = median(lambda: d.op("aten::sum", x))
+        row("shared: sum of 64 MiB in a client's memfd", median(lambda: d.op("aten::sum", literal)), "us", handle)
+        d.op("aten::sum", {"dtype": "float32", "shape": [n], "fd": (racy := memfd(4 * n))})
+        literal = {"dtype": "float32", "shape": [n], "map": racy.map}
+        row("shared: the same, which the client may write", median(lambda: d.op("aten::sum", literal)), "us", handle)
+        read = median(lambda: d.call("tensor.read", tensor=x["tensor"], **{"as": "attachment"}))
+    bare = socket_copy(4 * n)
+    row("shared: 64 MiB by attachment, beside a socket", read, "us", bare, bare / 0.6)
+
+
+def memfd(size):
+    """An Fd of a memfd that its client can still write."""
+    fd = os.memfd_create("bench", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.posix_fallocate(fd, 0, size)
+    fcntl.fcntl(fd, 1033, 2)  # F_ADD_SEALS, F_SEAL_SHRINK
+    return dispatchd.Fd(fd)
+
+
+def socket_copy(size):
+    """Microseconds to send `size` bytes from one process to another over a Unix socket."""
+    a, b = socket.socketpair()
+    if os.fork() == 0:
+        a.close()
+        data = bytes(size)
+        while b.recv(1):
+            b.sendall(data)
+        os._exit(0)
+    b.close()
+    times = []
+    for _ in range(ROUNDS):
+        start, have = time.perf_counter(), 0
+        a.send(b"x")
+        while have < size:
+            have += len(a.recv(1 << 20))
+        times.append((time.perf_counter() - start) * 1e6)
+    a.close()
+    os.wait()
+    return statistics.median(times)
+
+
 def bench_hogs():
     """What short calls of one client take while another sends what would hold up the loop."""
     for name, once, over_and_over in HOGS:
@@ -500,7 +566,7 @@ def main():
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
-    for part in bench_chain, bench_program_run, bench_plugins, bench_fairness, bench_kernels:
+    for part in bench_chain, bench_shared, bench_program_run, bench_plugins, bench_fairness, bench_kernels:
         part(daemon, other)
     blas = say_blas(daemon, other)
     for d in filter(None, (daemon, other)):
