@@ -352,3 +352,27 @@ void dp_registry_stats_get(dp_registry *reg, dp_registry_stats *out)
         out->backends += dpi_backend_name(b) != NULL;
     out->calls = dpi_registry_calls(reg);
 }
+
+int dp_registry_calls(dp_registry *reg, dp_arena *a, const dp_op_calls **out, size_t *n,
+                      dp_error *err)
+{
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, a, out, n))
+        return DP_EVALUE;
+    pthread_mutex_lock(&reg->lock);
+    uint32_t n_ops = reg->n_ops;
+    dp_op_calls *rows = dp_arena_alloc_n(a, n_ops, sizeof(*rows));
+    for (uint32_t i = 0; rows != NULL && i < n_ops; i++)
+        rows[i].op = reg->ops[i]->name; /* operators are not freed before the registry */
+    pthread_mutex_unlock(&reg->lock);
+    uint64_t *sums = dp_arena_alloc_n(a, n_ops, sizeof(*sums));
+    if (rows == NULL || sums == NULL)
+        return dpi_no_memory(err, "the numbers of calls");
+    dpi_ops_calls(reg, sums, n_ops);
+    size_t called = 0;
+    for (uint32_t i = 0; i < n_ops; i++)
+        if (sums[i] > 0)
+            rows[called++] = (dp_op_calls){rows[i].op, sums[i]};
+    *out = rows;
+    *n = called;
+    return 0;
+}

@@ -284,6 +284,18 @@ uint64_t dpi_registry_calls(dp_registry *reg)
     return sum_counters(reg, 0, DP_LIMIT_OPERATORS + 1);
 }
 
+void dpi_ops_calls(dp_registry *reg, uint64_t *sums, uint32_t n)
+{
+    dp_zero_n(sums, n, sizeof(*sums));
+    pthread_mutex_lock(&reg->ctx_lock);
+    for (uint32_t i = 0; i < n && i < reg->n_counts_gone; i++)
+        sums[i] = reg->counts_gone[i];
+    for (const dp_ctx *c = reg->contexts; c != NULL; c = c->next)
+        for (uint32_t i = 0; i < n && i < c->n_counts; i++)
+            sums[i] += atomic_load_explicit(&c->counts[i], memory_order_relaxed);
+    pthread_mutex_unlock(&reg->ctx_lock);
+}
+
 /* -- trace -- */
 
 int dp_ctx_trace(dp_ctx *ctx, bool on)

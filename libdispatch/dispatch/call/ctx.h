@@ -194,6 +194,8 @@ void dpi_warnings_clear(dp_ctx *ctx); /* in warn.c */
  * now.  A redispatch counts as a call. */
 uint64_t dpi_op_calls(dp_registry *reg, uint32_t op_id);
 uint64_t dpi_registry_calls(dp_registry *reg);
+/* Store in `sums` the number of calls of each of the operators 0 to n - 1. */
+void dpi_ops_calls(dp_registry *reg, uint64_t *sums, uint32_t n);
 
 #pragma GCC visibility pop
 

@@ -692,6 +692,16 @@ DP_API bool dp_bound_reads_once(dp_ctx *ctx, const dp_bound *b);
 #define DP_KERNEL_BITS          40 /* bits of an id; the next bit of dp_bound_kernel() is 0 */
 #define DP_KERNEL_BELOW(number) ((number) & (((uint64_t)1 << DP_KERNEL_BITS) - 1))
 
+/* Where the kernel below the layers comes from. */
+typedef struct dp_kernel_origin {
+    uint64_t id;                          /* as in dp_kernel_info; 0: there is no kernel */
+    dp_key key;                           /* key or alias key for which the kernel is registered */
+    char plugin[DP_LIMIT_NAME_BYTES + 1]; /* a copy, since the plugin may be unloaded by now */
+    uint64_t generation;
+} dp_kernel_origin;
+/* Describe the kernel whose id is DP_KERNEL_BELOW(dp_bound_kernel(ctx, b)).  Takes no lock. */
+DP_API void dp_bound_origin(dp_ctx *ctx, const dp_bound *b, dp_kernel_origin *out);
+
 /* -- queries of the registry: any thread, without waiting for calls --
  *
  * Results are allocated in the given arena and describe the registry at the moment of the query.
@@ -783,6 +793,16 @@ typedef struct dp_registry_stats {
     uint64_t calls, snapshots;
 } dp_registry_stats;
 DP_API void dp_registry_stats_get(dp_registry *reg, dp_registry_stats *out);
+
+typedef struct dp_op_calls {
+    const char *op; /* lives as long as the registry */
+    uint64_t calls;
+} dp_op_calls;
+/* List the operators that were called, in the order in which the registry got their names, with the
+ * number of their calls by all contexts until now: by clients, by programs and by kernels.  A
+ * redispatch counts as a call. */
+DP_API int dp_registry_calls(dp_registry *reg, dp_arena *a, const dp_op_calls **out, size_t *n,
+                             dp_error *err);
 
 /* A call that runs now.  dp_registry_running() lists the calls of each thread with the outermost
  * first. */

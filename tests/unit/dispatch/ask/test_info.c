@@ -233,8 +233,15 @@ static int ask_keys(dp_arena *a)
     return dp_registry_keys(reg, a, &keys) > 0 ? 0 : DP_ERESOURCE;
 }
 
-static int (*const questions[])(dp_arena *a) = {ask_describe, ask_dump,  ask_check,
-                                                ask_list,     ask_table, ask_keys};
+static int ask_calls(dp_arena *a)
+{
+    const dp_op_calls *rows;
+    size_t n;
+    return dp_registry_calls(reg, a, &rows, &n, &err);
+}
+
+static int (*const questions[])(dp_arena *a) = {ask_describe, ask_dump, ask_check, ask_list,
+                                                ask_table,    ask_keys, ask_calls};
 
 START_TEST(asking_without_memory)
 {
