@@ -69,9 +69,11 @@
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* programs and their constants */    \
     X(PROGRAM_CACHE, program_cache, 64)                      /* cached programs of program.run */  \
     X(PROGRAM_CACHE_BYTES, program_cache_bytes, 4 << 20)                                           \
-    X(PROBE_MS, probe_ms, 10000)         /* time for the trial load of a plugin */                 \
-    X(WORKERS, workers, 256)             /* most worker threads; see executor.c */                 \
-    X(STUCK_WORKERS, stuck_workers, 256) /* replaced workers (executor.c), beside `workers` */     \
+    X(PROBE_MS, probe_ms, 10000)          /* time for the trial load of a plugin */                \
+    X(WORKERS, workers, 256)              /* most worker threads; see executor.c */                \
+    X(STUCK_WORKERS, stuck_workers, 256)  /* replaced workers (executor.c), beside `workers` */    \
+    X(METRIC_SERIES, metric_series, 4096) /* kernels whose calls server.metrics tells apart */     \
+    X(METRIC_UIDS, metric_uids, 64)       /* uids, beside the daemon's own, with figures */        \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),

@@ -45,6 +45,7 @@ static void apply(server *s, reload *r)
     limits_apply(r->limits);
     sessions_limits(&s->sessions, r->limits);
     names_limits(&s->names, r->limits);
+    metrics_limits(&s->metrics, r->limits);
     options_need_restart(s->options, &r->next, report_restart);
     reload_fini(s);
     *kept = r->next;

@@ -103,6 +103,8 @@ typedef struct daemon_calls {
     struct name_table *(*names)(struct connection *c);
     /* List the stuck calls; returns their number. */
     size_t (*stuck)(struct connection *c, stuck_call out[WORKERS_MOST]);
+    /* Write the text of server.metrics; `*text` [*bytes] is owned by the caller.  A worker. */
+    int (*metrics)(struct request *rq, char **text, size_t *bytes, dp_error *err);
 } daemon_calls;
 
 /* -- the request -- */
@@ -267,6 +269,22 @@ dp_shared *maps_get(const maps *m, uint64_t number);
 bool maps_release(maps *m, uint64_t number);
 uint64_t maps_bytes(const maps *m); /* bytes of the memory that has numbers; `m` may be NULL */
 void maps_free(maps *m);            /* Drop all numbers; `m` may be NULL. */
+
+/* -- measure.c: measurements for server.metrics; any thread -- */
+
+/* A call that is being measured: its counters (metrics.h; NULL: none) among those of all uids and
+ * among those of the client's uid, and the time (nanos()) when it began. */
+typedef struct metric_call {
+    struct metric_series *all, *own;
+    uint64_t began;
+} metric_call;
+/* Begin and end to measure the kernel of the call `b`, which was described to
+ * placement_may_run(). */
+void request_call_begin(request *rq, const dp_bound *b, metric_call *out);
+void request_call_end(request *rq, const metric_call *c, bool failed);
+/* Count the failure of a request of method `m` (NULL: none is known) with `*err`.  `rpc`: the code
+ * of JSON-RPC. */
+void request_failed(request *rq, const struct method *m, int rpc, const dp_error *err);
 
 /* -- printing.c -- */
 

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "cache.h"
 #include "methods/methods.h"
+#include "scrape.h"
 #include "server.h"
 #include "systemd.h"
 #include <errno.h>
@@ -49,6 +50,7 @@ static void on_async(uv_async_t *h)
 {
     server *s = h->data;
 
+    turn_begin(&s->metrics.turns);
     take_done(s);
     if (atomic_exchange(&s->end_due, false))
         connections_close_ended(s);
@@ -100,9 +102,10 @@ static int accept_some(server *s, int max)
 static void on_listener(uv_poll_t *h, int status, int events)
 {
     server *s = h->data;
-    int why = status == 0 ? accept_some(s, ACCEPT_ROUNDS) : 0;
 
     (void)events;
+    turn_begin(&s->metrics.turns);
+    int why = status == 0 ? accept_some(s, ACCEPT_ROUNDS) : 0;
     if (status < 0)
         pause_listening(s, uv_strerror(status));
     else if (why != 0 && why != EAGAIN && why != EWOULDBLOCK)
@@ -232,6 +235,11 @@ static void on_warning(const char *text, void *arg)
 
 static void plugins_changed(struct connection *c)
 {
+    dp_arena *a = dp_arena_new();
+
+    if (a != NULL)
+        scrape_fold(c->server, a, NULL);
+    dp_arena_free(a);
     /* on_async() reads this flag when the request's worker is done */
     atomic_store(&c->server->reap_due, true);
 }
@@ -280,6 +288,7 @@ static const daemon_calls calls = {
     .store = connection_store,
     .notify = connection_notify,
     .stuck = stuck_get,
+    .metrics = scrape,
 };
 
 /* -- start and finish -- */
@@ -398,9 +407,11 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     names_init(&s->names, limits);
     pthread_mutex_init(&s->notices.lock, NULL);
     s->store.dir = -1;
+    pthread_mutex_init(&s->connections_lock, NULL);
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
-    if (store_open(&s->store, o->data_path, err) < 0 || endpoint_open(&s->endpoint, o, err) < 0)
+    if (metrics_init(&s->metrics, limits, err) < 0 ||
+        store_open(&s->store, o->data_path, err) < 0 || endpoint_open(&s->endpoint, o, err) < 0)
         return err->code;
     if (rc < 0 || init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;
@@ -457,6 +468,7 @@ bool server_fini(server *s)
     names_fini(&s->names);
     store_close(&s->store);
     connection_notices_drop(s);
+    metrics_fini(&s->metrics);
     placement_fini(&s->placement);
     if (s->reg != NULL)
         dp_registry_unlisten(s->reg, &listener);

@@ -6,6 +6,7 @@
 #define DAEMON_SERVER_H
 
 #include "executor/executor.h"
+#include "metrics.h"
 #include "names.h"
 #include "options.h"
 #include "placement.h"
@@ -46,7 +47,11 @@ typedef struct server {
     name_table names;
     store store;
     notices notices;
+    metrics metrics;
     struct connection *connections;
+    /* the main thread holds this lock while it changes the list `connections`; other threads hold
+     * it while they read the list */
+    pthread_mutex_t connections_lock;
     uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
     spin spin;
     size_t turn_bytes; /* bytes of answers sent in this loop iteration */

@@ -9,6 +9,7 @@
 #include "client_handles.h"
 #include "request.h"
 #include <stdatomic.h>
+#include <sys/types.h>
 
 /* A session's queue in the executor: its connections that have a request to run, sorted by the time
  * since when that request waits (job.since).  Lock: executor.lock. */
@@ -162,8 +163,8 @@ user *users_get(sessions *all, uid_t uid, dp_error *err);
 void users_fini(sessions *all);
 /* May `asker` see and end the sessions of this uid?  Only the daemon's own uid may, for others. */
 bool session_may_see(const struct session *asker, uid_t uid);
-/* Sum up the usage of all sessions that `asker` may see. */
-void sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS]);
+/* Sum up the usage of all sessions that `asker` may see; returns their number. */
+uint64_t sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS]);
 /* List the sessions, or the users, that `asker` may see.  `*out`: owned array; returns its length.
  * DP_ERESOURCE: out of memory. */
 int64_t sessions_list(sessions *all, const struct session *asker, session_info **out,

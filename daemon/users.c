@@ -120,19 +120,22 @@ static uint64_t add_usage(dp_usage to[DP_HOLDERS], const dp_usage from[DP_HOLDER
     return bytes;
 }
 
-void sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS])
+uint64_t sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS])
 {
     dp_usage held[DP_HOLDERS];
+    uint64_t n = 0;
 
     memset(out, 0, DP_HOLDERS * sizeof(*out));
     pthread_mutex_lock(&all->lock);
     for (const struct session *s = all->head; s != NULL; s = s->next) {
         if (!session_may_see(asker, session_uid(s)))
             continue;
+        n++;
         dp_account_usage(s->account, held);
         add_usage(out, held);
     }
     pthread_mutex_unlock(&all->lock);
+    return n;
 }
 
 static session_info describe(const struct session *s, uint64_t now)

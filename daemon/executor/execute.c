@@ -1,5 +1,6 @@
 /* execute.c -- runs one job on the current thread: parse, run, print the answer. */
 #include "executor/parts.h"
+#include "measure.h"
 #include "methods/methods.h"
 #include "printing.h"
 
@@ -216,13 +217,15 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
         dp_ctx_reset(rq->ctx);
     rq->ctx = NULL;
     /* Time that was spent on parsing before `t_started` counts as well. */
-    j->spent =
-        nanos() - rq->t_started + (rq->t_parsed < rq->t_started ? rq->t_parsed - rq->t_read : 0);
+    uint64_t now = nanos();
+    j->spent = now - rq->t_started + (rq->t_parsed < rq->t_started ? rq->t_parsed - rq->t_read : 0);
     if (rc == DP_EANSWERED)
         return RUN_ANSWERED;
     if (rc != DP_EWAIT && !request_is_batch(rq))
         placement_note(ex->placement, j, &stats);
     rq->out.account = NULL;
+    if (rc != DP_EWAIT && rc != DP_EWORKER)
+        measure_request(j, now);
     return rc == DP_EWAIT ? RUN_WAITS : rc == DP_EWORKER ? RUN_MOVES : RUN_DONE;
 }
 

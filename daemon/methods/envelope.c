@@ -324,12 +324,13 @@ static failed_request failed_of(const cJSON *msg)
                             param(msg, "id")};
 }
 
-/* Record that request `msg` has failed with `*err`: its handles fail, and session.sync answers the
- * failure of a notification.  `code`: the JSON-RPC code.  `r`: NULL if no method ran. */
+/* Record that request `msg` has failed with `*err`: server.metrics counts that, its handles fail, and
+ * session.sync answers the failure of a notification.  `code`: the JSON-RPC code.  `r`: NULL if no method ran. */
 static void note_failure(request *rq, const cJSON *msg, int code, const dp_error *err, const run *r)
 {
     const failed_request f = failed_of(msg);
 
+    request_failed(rq, f.method, code, err);
     into_fail(rq, &f, r, err);
     if (f.id == NULL && code != RPC_REQUEST) /* an invalid request is answered, with id null */
         sync_note(rq, &f, err);
@@ -402,8 +403,9 @@ static int begin_batch(request *rq)
 
     if (n == 0 || n > LIMIT(BATCH)) {
         dp_error err = DP_ERROR_INIT;
-        dp_error_set(&err, DP_EVALUE, "a batch of %d requests: expected 1 to %lld", n,
-                     (long long)LIMIT(BATCH));
+        dp_error_set(&err, DP_EVALUE, "a batch of %d requests: expected 1 to %lld%s", n,
+                     (long long)LIMIT(BATCH), n > 0 ? " (batch)" : "");
+        request_failed(rq, NULL, RPC_REQUEST, &err);
         write_error(&rq->out, NULL, RPC_REQUEST, &err, NULL);
         return DP_EVALUE;
     }
@@ -503,7 +505,7 @@ static void fail_one(request *rq, const cJSON *msg, bool in_batch, const dp_erro
     dp_error ignored = DP_ERROR_INIT;
 
     int code = open_envelope(rq, msg, in_batch, &e, &ignored);
-    note_failure(rq, msg, code, err, NULL);
+    note_failure(rq, msg, code == RPC_REQUEST ? code : RPC_SERVER, err, NULL);
     if (e.id != NULL)
         write_error(&rq->out, e.id, RPC_SERVER, err, NULL);
 }
@@ -545,7 +547,10 @@ void request_abandon(request *rq, const dp_error *err)
 
 void request_refuse(request *rq, const dp_error *err)
 {
-    write_error(&rq->out, NULL, err->code == DP_EVALUE ? RPC_REQUEST : RPC_SERVER, err, NULL);
+    int code = err->code == DP_EVALUE ? RPC_REQUEST : RPC_SERVER;
+
+    request_failed(rq, NULL, code, err);
+    write_error(&rq->out, NULL, code, err, NULL);
     end_line(rq);
 }
 
@@ -562,7 +567,9 @@ bool request_parse(request *rq)
         rq->deadline = next_deadline(rq);
         return true;
     }
-    write_error(&rq->out, NULL, rc == DP_ERESOURCE ? RPC_SERVER : RPC_PARSE, &err, NULL);
+    int code = rc == DP_ERESOURCE ? RPC_SERVER : RPC_PARSE;
+    request_failed(rq, NULL, code, &err);
+    write_error(&rq->out, NULL, code, &err, NULL);
     end_line(rq);
     return false;
 }

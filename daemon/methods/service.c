@@ -227,6 +227,22 @@ int server_status(request *rq, jw *w, dp_error *err)
     return rc;
 }
 
+int server_metrics(request *rq, jw *w, dp_error *err)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    int rc = rq->daemon->metrics(rq, &text, &bytes, err);
+
+    if (rc < 0)
+        return rc;
+    jw_object(w);
+    jw_key(w, "text");
+    jw_strn(w, text, bytes);
+    jw_object_end(w);
+    dp_free(text);
+    return 0;
+}
+
 int server_shutdown(request *rq, const server_shutdown_params *p, jw *w, dp_error *err)
 {
     int64_t drain_ms = p->has_drain_ms ? p->drain_ms : SHUTDOWN_DRAIN_MS;

@@ -226,7 +226,10 @@ void connection_note_unread(struct connection *c)
 {
     server *s = c->server;
 
-    if (connection_wants(c) || c->parsing || c->eof) {
+    bool paused = !(connection_wants(c) || c->parsing || c->eof);
+
+    atomic_store_explicit(&c->paused, paused, memory_order_relaxed);
+    if (!paused) {
         c->unread_since = 0;
         return;
     }

@@ -11,6 +11,7 @@
  *   C1: answers are sent in the order of the lines: see dispatch.c
  *   C2: the daemon never waits for a client: every recvmsg() and sendmsg() is non-blocking */
 #define _GNU_SOURCE
+#include "methods/methods.h"
 #include "server.h"
 #include "transport/access.h"
 #include "transport/parts.h"
@@ -34,6 +35,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
     struct connection *c = h->data;
 
     c->refs++;
+    turn_begin(&c->server->metrics.turns);
     c->budget = INLINE_NS;
     if (status < 0 || (events & LEFT))
         connection_close(c);
@@ -79,6 +81,9 @@ void connections_turn(uv_prepare_t *h)
 {
     server *s = h->data;
 
+    turn_end(&s->metrics.turns);
+    if (s->deferred != NULL)
+        turn_begin(&s->metrics.turns);
     s->turn_bytes = 0;
     while (s->deferred != NULL && s->turn_bytes < TURN_BYTES) {
         struct connection *c = s->deferred;
@@ -165,6 +170,7 @@ static struct connection *connection_new(server *s, int fd, uid_t uid, dp_error 
         return NULL;
     }
     c->poll.data = c;
+    c->figures = uid == geteuid() ? NULL : metrics_of_uid(&s->metrics, uid);
     c->server = s;
     c->fd = fd;
     c->uid = uid;
@@ -248,15 +254,18 @@ bool connection_accept(server *s, int fd)
             connection_say_why(fd, &err);
     }
     if (c == NULL) {
+        metrics_failure(&s->metrics, NULL, n_methods + 1, 0, &err);
         log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
         close(fd);
         return false;
     }
+    pthread_mutex_lock(&s->connections_lock);
     c->next = s->connections;
     c->link = &s->connections;
     if (c->next != NULL)
         c->next->link = &c->next;
     s->connections = c;
+    pthread_mutex_unlock(&s->connections_lock);
     atomic_fetch_add(&s->n_connections, 1);
     log_event(LOG_DEBUG, "connection.open", "connection=%llu session=%llu uid=%ld",
               (unsigned long long)c->number, (unsigned long long)session_id(c->session), (long)uid);

@@ -24,6 +24,8 @@ struct connection {
     uint64_t number;
     uid_t uid;       /* of the client, when it connected */
     uint64_t opened; /* time (nanos()) when the connection was accepted */
+    /* counters of the client's uid; NULL: that of the daemon, or there is no table left */
+    struct metric_table *figures;
     int fd;
     uv_poll_t poll;
     int events; /* events that `poll` waits for */
@@ -44,8 +46,9 @@ struct connection {
     /* time (nanos()) since when the daemon neither reads (too many requests or answers are waiting)
      * nor has sent anything; 0: it reads, parses a line, or has read everything */
     uint64_t unread_since;
-    job_list out;  /* answered jobs, in order, with answers that are not completely sent */
-    bool blocked;  /* send nothing now: the socket is full, or `deferred` is set */
+    atomic_bool paused; /* the same as a flag, which any thread may read: `unread_since` is not 0 */
+    job_list out;       /* answered jobs, in order, with answers that are not completely sent */
+    bool blocked;       /* send nothing now: the socket is full, or `deferred` is set */
     bool deferred; /* the connection is in server.deferred, to send in a later loop iteration */
     struct connection *next_deferred;
     /* number of bytes that may still be read; limited when the daemon stops, to the bytes that had

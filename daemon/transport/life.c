@@ -304,9 +304,11 @@ void connection_close(struct connection *c)
     c->session = NULL;
     pthread_mutex_unlock(&s->executor.lock);
     session_leave(session);
+    pthread_mutex_lock(&s->connections_lock);
     *c->link = c->next;
     if (c->next != NULL)
         c->next->link = c->link;
+    pthread_mutex_unlock(&s->connections_lock);
     atomic_fetch_sub(&s->n_connections, 1);
     connections_check_drained(s);
     connection_unref(c); /* the reference of the server */
@@ -329,6 +331,7 @@ void connection_close_because(struct connection *c, const dp_error *why)
 {
     log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"%s\"",
                (unsigned long long)c->number, why->message);
+    metrics_failure(&c->server->metrics, c->figures, n_methods + 1, 0, why);
     connection_say_why(c->fd, why);
     connection_close(c);
 }

@@ -316,6 +316,30 @@ def test_each_uid_has_names_of_its_own():
         d.call("tensor.unlink", name="weights")
 
 
+def test_another_uid_sees_its_own_figures():
+    with daemon_for("--allow-uid", str(OTHER)) as f, f.connect() as d:
+        d.call("op.call", **ADD)
+        d.call("tensor.create", data=[1, 2], name="mine")
+        raises(lambda: d.call("tensor.open", name="nobody"), "NotFound")
+        def figures():
+            with dispatchd.connect(f.socket, 60) as other:
+                raises(lambda: other.call("plugin.load", path=TEMPLATE), "PermissionError")
+                other.call("tensor.create", data=[3], name="theirs")
+                return other.call("server.metrics")["text"]
+        theirs, all_of_them = as_uid(OTHER, figures), d.call("server.metrics")["text"]
+        contains(theirs, "dispatchd_connections 1\n")
+        contains(theirs, "dispatchd_sessions 1\n")
+        contains(theirs, 'dispatchd_held_things{holder="names"} 1\n')
+        contains(theirs, 'dispatchd_request_errors_total{method="plugin.load",type="PermissionError"} 1\n')
+        for part in ("aten::add", "dispatchd_info", "NotFound"):
+            equal(part in theirs, False, part)
+        contains(all_of_them, 'dispatchd_held_things{holder="names"} 2\n')
+        contains(all_of_them, 'dispatchd_request_errors_total{method="plugin.load",type="PermissionError"} 1\n')
+        contains(all_of_them, 'dispatchd_request_errors_total{method="tensor.open",type="NotFound"} 1\n')
+        as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="theirs"))
+        d.call("tensor.unlink", name="mine")
+
+
 if OWN == 0:
     main(setup, teardown)
 else:

@@ -139,7 +139,8 @@ def test_only_the_loops_files_know_libuv():
 
 
 def test_only_the_envelope_knows_the_words_of_json_rpc():
-    wrong = [p for p in sources("daemon") if p != "daemon/methods/envelope.c"
+    # scrape.c has a label of that name, for Prometheus
+    wrong = [p for p in sources("daemon") if p not in ("daemon/methods/envelope.c", "daemon/scrape.c")
              and re.search(r'"(jsonrpc|2\.0|method|result)"', COMMENT.sub("", text(p)))]
     equal(wrong, [], "files of the daemon that spell a member of a JSON-RPC message")
     around = [p for room in ("daemon", "daemon/executor", "daemon/transport")
