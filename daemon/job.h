@@ -35,6 +35,7 @@ typedef struct job {
     bool on_loop;   /* the job runs on the main thread now */
     bool must_move; /* placement.c refused the main thread: the job must run again on a worker */
     bool long_answer; /* the answer has more than LIMIT_INLINE_BYTES */
+    bool notice;      /* not a request: a notification about a change of the registry (notify.c) */
     /* another job has answered the request, or its part of a batch, because its deadline passed;
      * see deadlines.c */
     bool overdue;

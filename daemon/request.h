@@ -103,6 +103,8 @@ typedef struct daemon_calls {
     struct name_table *(*names)(struct connection *c);
     /* List the stuck calls; returns their number. */
     size_t (*stuck)(struct connection *c, stuck_call out[WORKERS_MOST]);
+    /* The connection begins or ends to get notifications about changes of the registry. */
+    void (*watch_registry)(struct connection *c, bool watching);
     /* Write the text of server.metrics; `*text` [*bytes] is owned by the caller.  A worker. */
     int (*metrics)(struct request *rq, char **text, size_t *bytes, dp_error *err);
 } daemon_calls;

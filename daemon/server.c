@@ -51,6 +51,7 @@ static void on_async(uv_async_t *h)
     server *s = h->data;
 
     turn_begin(&s->metrics.turns);
+    connections_notify_changes(s); /* before the answer of the request that changed the registry */
     take_done(s);
     if (atomic_exchange(&s->end_due, false))
         connections_close_ended(s);
@@ -289,6 +290,7 @@ static const daemon_calls calls = {
     .notify = connection_notify,
     .stuck = stuck_get,
     .metrics = scrape,
+    .watch_registry = connection_watch,
 };
 
 /* -- start and finish -- */
@@ -338,12 +340,20 @@ static void on_note(void *arg, const char *plugin, const char *name, const char 
     log_event(LOG_INFO, "plugin.note", "plugin='%s' %s='%s'", plugin, name, text);
 }
 
-static const dp_listener listener = {.noted = on_note};
+/* The registry has changed; it holds its lock, so changes are added in their order.  Any thread. */
+static void on_changed(void *arg, const char *plugin, uint64_t generation, uint32_t added,
+                       uint32_t removed)
+{
+    server *s = arg;
+
+    if (changes_add(&s->changes, plugin, generation, added, removed))
+        uv_async_send(&s->async);
+}
 
 static int init_engine(server *s, dp_error *err)
 {
     if (dp_registry_new(&s->reg, err) < 0 || placement_init(&s->placement, s->reg, err) < 0 ||
-        dp_registry_listen(s->reg, &listener, err) < 0)
+        dp_registry_listen(s->reg, &s->registry_listener, err) < 0)
         return err->code;
     s->sessions.on_end = plugins_session_ended;
     s->sessions.on_end_arg = s->reg;
@@ -408,6 +418,8 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     pthread_mutex_init(&s->notices.lock, NULL);
     s->store.dir = -1;
     pthread_mutex_init(&s->connections_lock, NULL);
+    changes_init(&s->changes);
+    s->registry_listener = (dp_listener){.changed = on_changed, .arg = s, .noted = on_note};
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
     if (metrics_init(&s->metrics, limits, err) < 0 ||
@@ -469,9 +481,10 @@ bool server_fini(server *s)
     store_close(&s->store);
     connection_notices_drop(s);
     metrics_fini(&s->metrics);
+    changes_fini(&s->changes);
     placement_fini(&s->placement);
     if (s->reg != NULL)
-        dp_registry_unlisten(s->reg, &listener);
+        dp_registry_unlisten(s->reg, &s->registry_listener);
     if (dp_registry_free(s->reg) != NULL) { /* a thread of a plugin still runs */
         cache_remove(s->cache);
         return false;

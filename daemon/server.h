@@ -5,6 +5,7 @@
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
 
+#include "changes.h"
 #include "executor/executor.h"
 #include "metrics.h"
 #include "names.h"
@@ -52,9 +53,11 @@ typedef struct server {
     /* the main thread holds this lock while it changes the list `connections`; other threads hold
      * it while they read the list */
     pthread_mutex_t connections_lock;
-    uv_prepare_t turn; /* calls connections_turn() in each loop iteration */
+    changes changes;               /* of the registry, for connections that watch it */
+    dp_listener registry_listener; /* calls functions of server.c when the registry changes */
+    uv_prepare_t turn;             /* calls connections_turn() in each loop iteration */
     spin spin;
-    size_t turn_bytes; /* bytes of answers sent in this loop iteration */
+    size_t turn_bytes;             /* bytes of answers sent in this loop iteration */
     /* Connections that have more to send than this loop iteration allows (TURN_BYTES); they send in
      * this order in the next iterations. */
     struct connection *deferred, *deferred_tail;

@@ -30,6 +30,16 @@ static void write_provenance(jw *w, const dp_provenance *p)
     member_int(w, "line", p->line);
 }
 
+int registry_watch(request *rq, const registry_watch_params *p, jw *w, dp_error *err)
+{
+    (void)err;
+    rq->daemon->watch_registry(rq->conn, p->enabled);
+    jw_object(w);
+    member_bool(w, "enabled", p->enabled);
+    jw_object_end(w);
+    return 0;
+}
+
 /* -- list, describe -- */
 
 int registry_list(request *rq, const registry_list_params *p, jw *w, dp_error *err)

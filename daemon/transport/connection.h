@@ -5,6 +5,7 @@
 #ifndef DAEMON_TRANSPORT_CONNECTION_H
 #define DAEMON_TRANSPORT_CONNECTION_H
 
+#include "changes.h"
 #include "job.h"
 #include "transport/frame.h"
 #include <uv.h>
@@ -69,6 +70,12 @@ struct connection {
     size_t charged_bytes;
     dp_account *paid_by;
     uint64_t n_jobs; /* number of jobs so far */
+    /* registry.watch (notify.c): the connection gets the changes after number `watches_after` */
+    atomic_bool watching;
+    atomic_uint_fast64_t watches_after;
+    unsigned notices; /* notifications in `out` */
+    bool has_kept;    /* `kept` is to be sent when `notices` is 0 */
+    change kept;
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;
     conn_state state; /* used only by the thread that runs a job of this connection */
@@ -103,9 +110,12 @@ void connections_turn(uv_prepare_t *h);
 /* Answer everything that clients have sent until now; close each connection after its last answer.
  * The event loop stops when no connection is left. */
 void connections_drain(struct server *s);
+/* Send the waiting changes of the registry to the connections that watch it. */
+void connections_notify_changes(struct server *s);
 /* Close the connection; queued jobs and unsent answers are dropped. */
 void connection_close(struct connection *c);
-/* The functions for daemon_calls.join, .session and .cancel; see request.h. */
+/* The functions for daemon_calls.join, .session, .cancel and .watch_registry; see request.h. */
+void connection_watch(struct connection *c, bool watching);
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);
 int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err);

@@ -52,6 +52,8 @@ void connection_unref(struct connection *c)
 {
     if (--c->refs > 0)
         return;
+    if (atomic_load(&c->watching)) /* not earlier: a worker may have run registry.watch until now */
+        changes_watch(&c->server->changes, -1);
     frame_fini(&c->frame);
     connection_discharge(c);
     dp_keyset_unpin(c->state.pinned);
@@ -109,7 +111,9 @@ void connection_job_free(job *j)
 {
     server *s = j->rq.conn->server;
 
-    if (!j->overdue) {
+    if (j->notice) {
+        j->rq.conn->notices--;
+    } else if (!j->overdue) {
         j->rq.conn->outstanding--;
         j->rq.conn->outstanding_bytes -= j->rq.bytes_charged;
         if (j->rq.received != NULL)

@@ -51,6 +51,12 @@ void connection_say_why(int fd, const dp_error *why);
 /* Close `c`, and report `*why` to its client and in the log. */
 void connection_close_because(struct connection *c, const dp_error *why);
 
+/* -- notify.c -- */
+
+/* Queue the notification about the newest change, if that was kept because too many notifications
+ * waited.  None waits now. */
+void connection_send_kept(struct connection *c);
+
 /* -- send.c -- */
 
 /* Send answers of `c` until none is left, its socket is full, or this loop iteration may send no

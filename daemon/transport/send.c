@@ -71,6 +71,8 @@ static void sent(struct connection *c, size_t n)
             connection_close(c);
         connection_job_free(j);
     }
+    if (c->has_kept && c->notices == 0)
+        connection_send_kept(c);
     if (before >= LIMIT_SIZE(UNSENT_BYTES) && atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) &&
         !c->closed)
         executor_resume(&c->server->executor, c);
