@@ -62,7 +62,8 @@ static int send_request(cli *c, const char *method, cJSON *params, dpc_answer **
     dpc_request_free(r);
     if (rc == 0 && dpc_receive(c->client, -1, a, &err) == 0)
         return CLI_OK;
-    fprintf(stderr, "dispatchctl: %s\n", err.message);
+    if (!c->quiet)
+        fprintf(stderr, "dispatchctl: %s\n", err.message);
     return CLI_NO_CONNECTION;
 }
 
@@ -74,6 +75,8 @@ static int print_error(cli *c, const cJSON *error)
     const char *op = text_of(member(error, "data"), "op");
     bool named = strstr(message, op) != NULL;
 
+    if (c->quiet)
+        return CLI_ERROR;
     if (c->json) {
         char *text = json_text(error);
         fprintf(stderr, "%s\n", text);
@@ -98,10 +101,10 @@ static int request_plain(cli *c, const char *method, cJSON *params, dpc_answer *
 
 static void pass_notification(void *context, const char *method, const dpc_value *params)
 {
-    const cli *c = context;
+    cli *c = context;
 
     if (c->on_notification)
-        c->on_notification(method, params);
+        c->on_notification(c, method, params);
 }
 
 static int connect_client(cli *c)
@@ -113,7 +116,8 @@ static int connect_client(cli *c)
     options.socket = c->socket;
     options.no_hello = true; /* most commands need no session and no limits: one round trip less */
     if (dpc_connect(&options, &c->client, &err) != 0) {
-        fprintf(stderr, "dispatchctl: %s\n", err.message);
+        if (!c->quiet)
+            fprintf(stderr, "dispatchctl: %s\n", err.message);
         return CLI_NO_CONNECTION;
     }
     dpc_on_notification(c->client, pass_notification, c);
@@ -147,4 +151,32 @@ int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *res
     (c->json ? print_json : show)(dpc_answer_result(a));
     dpc_answer_free(a);
     return CLI_OK;
+}
+
+int fetch(cli *c, const char *method, cJSON *params, cJSON **result)
+{
+    dpc_answer *a;
+    int rc = request(c, method, params, &a);
+
+    if (rc != CLI_OK)
+        return rc;
+    *result = need(cJSON_Duplicate(dpc_answer_result(a), true));
+    dpc_answer_free(a);
+    return CLI_OK;
+}
+
+int wait_notification(cli *c)
+{
+    dpc_error err;
+
+    if (dpc_wait(c->client, -1, &err) == 0)
+        return CLI_OK;
+    fprintf(stderr, "dispatchctl: %s\n", err.message);
+    return CLI_NO_CONNECTION;
+}
+
+void disconnect(cli *c)
+{
+    dpc_close(c->client);
+    c->client = NULL;
 }

@@ -189,8 +189,7 @@ static bool add_words(cli *c, const cJSON *overloads, cJSON *args, cJSON *kwargs
     return true;
 }
 
-/* Read the operator and its arguments from the words and add op, args and kwargs to `params`. */
-static int bind_words(cli *c, cJSON *params)
+int bind_words(cli *c, cJSON *params)
 {
     cJSON *overloads = need(cJSON_CreateArray());
     bool arrays = false;

@@ -23,9 +23,10 @@ typedef struct cli {
     const char *socket;  /* --socket; NULL: the default path */
     const char *session; /* key of --session; NULL: a new session for this command */
     bool json;           /* --json */
+    bool quiet;          /* do not print errors of the daemon and of the connection */
     dpc_client *client;  /* NULL until the first request */
     /* called for messages of the daemon that answer no request; NULL: they are ignored */
-    void (*on_notification)(const char *method, const cJSON *params);
+    void (*on_notification)(struct cli *c, const char *method, const cJSON *params);
     const struct verb *verb;
     const struct verb *const *groups; /* all tables of verbs; the last one is NULL */
     /* [n_words] words after the verb (at first all words); take_flag() and others remove words */
@@ -41,7 +42,8 @@ typedef struct verb {
 
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
-    verbs_grad[], verbs_store[], verbs_service[], verbs_completion[];
+    verbs_grad[], verbs_store[], verbs_service[], verbs_metrics[], verbs_watch[], verbs_top[],
+    verbs_bench[], verbs_completion[];
 
 /* -- words.c -- */
 
@@ -73,6 +75,13 @@ int request(cli *c, const char *method, cJSON *params, dpc_answer **a);
  * `params`. */
 int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *result));
 
+/* Send one request; `*result` is owned by the caller.  Takes ownership of `params`. */
+int fetch(cli *c, const char *method, cJSON *params, cJSON **result);
+/* Wait for a message of the daemon, when no answer is outstanding: a notification. */
+int wait_notification(cli *c);
+/* Close the connection; the next request connects again. */
+void disconnect(cli *c);
+
 cJSON *params_new(void);
 /* Add string member `name`; `value` NULL: add nothing. */
 void params_text(cJSON *params, const char *name, const char *value);
@@ -83,6 +92,26 @@ void params_bool(cJSON *params, const char *name, bool value);
 /* Add member `name` with the non-negative integer in `text`; NULL: add nothing.  false: `text` is
  * not such an integer, and a usage message was printed. */
 bool params_count(cli *c, cJSON *params, const char *name, const char *text);
+
+/* -- call.c -- */
+
+/* Read an operator and its arguments from the words, and add "op", "args" and "kwargs" to
+ * `params`. */
+int bind_words(cli *c, cJSON *params);
+
+/* -- sample.c: the text of server.metrics -- */
+
+/* A sample "NAME{LABEL="VALUE",...} NUMBER" of the text; `labels` and `value` point into it. */
+typedef struct sample {
+    const char *labels; /* the first label; NULL: none */
+    double value;
+} sample;
+/* Find the next sample of metric `name` in `*text`, and move `*text` behind it. */
+bool sample_next(const char **text, const char *name, sample *out);
+/* Return the value of a label, owned; "": the sample has no such label. */
+char *sample_label(const sample *s, const char *label);
+/* Return the sum of the samples of metric `name`. */
+double sample_sum(const char *text, const char *name);
 
 /* -- print.c -- */
 

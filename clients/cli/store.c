@@ -11,12 +11,13 @@
 enum { BAR = 30 }; /* characters of a progress bar */
 
 /* Draw how far a transfer is over the line drawn before: "[####      ]  40 % of 12.5 MiB". */
-static void draw(const char *method, const cJSON *params)
+static void draw(cli *c, const char *method, const cJSON *params)
 {
     double done = number_of(params, "done"), total = number_of(params, "total");
     double part = total > 0 ? done / total : 1;
     int filled = (int)(part * BAR);
 
+    (void)c;
     if (strcmp(method, "store.progress") != 0)
         return;
     fprintf(stderr, "\r[%.*s%*s] %3.0f %% of %.1f MiB%s", filled, "##############################",
