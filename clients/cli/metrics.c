@@ -229,7 +229,7 @@ static int metrics(cli *c)
 /* clang-format off */
 const verb verbs_metrics[] = {
     {"metrics", "[--listen HOST:PORT]",
-     "counts and times as Prometheus's text; --listen: serve them at http://HOST:PORT/metrics", metrics},
+     "counts and times as text for Prometheus; --listen: serve http://HOST:PORT/metrics", metrics},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */

@@ -355,7 +355,7 @@ static int top(cli *c)
 /* clang-format off */
 const verb verbs_top[] = {
     {"top", "[--once] [--interval-ms N]",
-     "who holds what and the busiest operators, drawn every 2 s; once if the output is no terminal", top},
+     "who holds what and the busiest operators, every 2 s; once if not on a terminal", top},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */

@@ -54,7 +54,7 @@ static int watch(cli *c)
 /* clang-format off */
 const verb verbs_watch[] = {
     {"watch", "[--count N]",
-     "print each change of the registry as it happens: plugin, generation, registrations; N: then end", watch},
+     "print changes of the registry as they happen; --count: end after N of them", watch},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */
