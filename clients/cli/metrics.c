@@ -148,32 +148,45 @@ static const char *split(const char *address, char host[HOST_BYTES])
     return *host != '\0' ? colon + 1 : NULL;
 }
 
+/* Return a socket that listens at the first address of `found`; -1: see errno. */
+static int listen_socket(const struct addrinfo *found)
+{
+    const int yes = 1;
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, QUEUE) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
 /* Return a listening socket, or -1 after printing why there is none. */
 static int listen_at(cli *c, const char *address)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     char host[HOST_BYTES];
-    const char *port = split(address, host);
-    const int yes = 1;
+    const char *port = split(address, host), *why;
 
     if (port == NULL) {
         usage(c, "--listen wants HOST:PORT, not '%s'", address);
         return -1;
     }
-    int rc = getaddrinfo(host, port, &hints, &found);
-    int fd = rc == 0 ? socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
-    if (fd >= 0)
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, QUEUE) < 0) {
-        fprintf(stderr, "dispatchctl: cannot listen at '%s': %s\n", address,
-                rc != 0 ? gai_strerror(rc) : strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        fd = -1;
-    }
-    if (found != NULL)
+    int rc = getaddrinfo(host, port, &hints, &found), fd = -1;
+    if (rc == 0) {
+        fd = listen_socket(found);
+        why = strerror(errno);
         freeaddrinfo(found);
+    } else {
+        why = gai_strerror(rc);
+    }
+    if (fd < 0)
+        fprintf(stderr, "dispatchctl: cannot listen at '%s': %s\n", address, why);
     return fd;
 }
 

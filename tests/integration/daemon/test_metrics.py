@@ -49,7 +49,7 @@ def test_the_text_is_valid(f):
 def test_promtool_finds_nothing_to_complain_about(f):
     promtool = shutil.which("promtool")
     if promtool is None:
-        print("skipped: promtool (package prometheus) is not installed")
+        print("skipped: promtool, of package prometheus, is not installed")
         return
     with f.connect() as d:
         add(d)
