@@ -93,7 +93,10 @@ def test_clients_of_http_that_misbehave(f):
     with Served(f) as served:
         contains(served.send(b"GET /metrics"), b"400 Bad Request")
         contains(served.send(b""), b"400 Bad Request")
-        contains(served.send(b"x" * 20000), b"")
+        try:  # longer than a request may be: the connection may be reset while it is sent
+            served.send(b"x" * 20000)
+        except OSError:
+            pass
         contains(served.send(b"\r\n\r\n"), b"405")
         contains(served.send(b"GET\r\n\r\n"), b"40")
         equal(served.get()[0], 200)
