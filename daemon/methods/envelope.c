@@ -324,8 +324,9 @@ static failed_request failed_of(const cJSON *msg)
                             param(msg, "id")};
 }
 
-/* Record that request `msg` has failed with `*err`: server.metrics counts that, its handles fail, and
- * session.sync answers the failure of a notification.  `code`: the JSON-RPC code.  `r`: NULL if no method ran. */
+/* Record that request `msg` has failed with `*err`: server.metrics counts that, its handles fail,
+ * and session.sync answers the failure of a notification.  `code`: the JSON-RPC code.  `r`: NULL if
+ * no method ran. */
 static void note_failure(request *rq, const cJSON *msg, int code, const dp_error *err, const run *r)
 {
     const failed_request f = failed_of(msg);
