@@ -52,9 +52,9 @@ static void on_async(uv_async_t *h)
 
     turn_begin(&s->metrics.turns);
     connections_notify_changes(s); /* before the answer of the request that changed the registry */
-    take_done(s);
-    if (atomic_exchange(&s->end_due, false))
+    if (atomic_exchange(&s->end_due, false)) /* before the answer of session.end */
         connections_close_ended(s);
+    take_done(s);
     if (atomic_exchange(&s->session_due, false))
         upkeep_sessions(s);
     if (atomic_exchange(&s->reap_due, false))
