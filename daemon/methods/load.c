@@ -154,13 +154,17 @@ int store_load(request *rq, const store_load_params *p, jw *w, dp_error *err)
 {
     transfer t = {.rq = rq, .path = p->path, .progress = p->progress, .notified_at = nanos()};
     store *s = store_of(rq);
-    int rc = owner_check(rq, "store.load of a path", err);
+    int rc = transfer_check(rq, p->path, p->has_fd, "store.load of a path", err);
 
+    if (rc == DP_EPARAMS)
+        return rc;
     if (rc == 0)
-        rc = store_file_open(s, p->path, &t.fd, err);
+        rc = p->has_fd ? transfer_descriptor(&t, p->fd, false, err)
+                       : store_file_open(s, p->path, &t.fd, err);
     if (rc == 0) {
         rc = load_file(&t, p->prefix, w, err);
-        close(t.fd);
+        if (!p->has_fd)
+            close(t.fd);
     }
     return transfer_counted(rq, rc, &s->loads, &s->bytes_loaded, t.done);
 }

@@ -17,7 +17,7 @@ static int save_bytes(transfer *t, const void *from, size_t bytes, dp_error *err
     if (rc == 0)
         rc = transfer_moved(t, bytes, err);
     if (rc == 0 && t->done - t->synced >= WINDOW_BYTES) {
-        store_replace_advance(&t->file, t->synced, WINDOW_BYTES);
+        store_file_advance(t->fd, t->synced, WINDOW_BYTES);
         t->synced += WINDOW_BYTES;
     }
     return rc;
@@ -204,12 +204,37 @@ static int save_file(transfer *t, const stored *all, size_t n, const jw *header,
     return rc;
 }
 
+/* Write the file over the one that came as a descriptor.  It is empty after a failure: nobody can
+ * take a part for a whole. */
+static int save_descriptor(transfer *t, const stored *all, size_t n, const jw *header,
+                           dp_error *err)
+{
+    int rc = store_rewrite_begin(t->fd, t->path, t->total, err);
+
+    if (rc == 0)
+        rc = save_bytes(t, header->s, header->len, err);
+    if (rc == 0)
+        rc = save_tensors(t, all, n, err);
+    if (rc == 0)
+        rc = store_rewrite_sync(t->fd, t->path, err);
+    if (rc == 0)
+        rc = transfer_moved(t, 0, err);
+    if (rc == 0 && !deadline_end(t->rq))
+        rc = DP_EANSWERED;
+    if (rc != 0)
+        store_rewrite_drop(t->fd);
+    return rc;
+}
+
 static int save(request *rq, const store_save_params *p, stored *all, size_t n, uint64_t *bytes,
                 dp_error *err)
 {
     transfer t = {.rq = rq, .path = p->path, .progress = p->progress, .notified_at = nanos()};
-    int rc = describe_all(rq, p, all, err);
+    int rc = p->has_fd ? transfer_descriptor(&t, p->fd, true, err) : 0;
     jw header;
+
+    if (rc == 0)
+        rc = describe_all(rq, p, all, err);
 
     if (rc == 0)
         rc = stored_arrange(all, n, err);
@@ -222,7 +247,7 @@ static int save(request *rq, const store_save_params *p, stored *all, size_t n, 
     rc = stored_header_end(&header, err);
     t.total = header.len + (n > 0 ? all[n - 1].end : 0);
     if (rc == 0)
-        rc = save_file(&t, all, n, &header, err);
+        rc = (p->has_fd ? save_descriptor : save_file)(&t, all, n, &header, err);
     jw_fini(&header);
     *bytes = t.total;
     return rc;
@@ -234,8 +259,10 @@ int store_save(request *rq, const store_save_params *p, jw *w, dp_error *err)
     const cJSON *list = p->tensors != NULL ? p->tensors : p->names;
     size_t n = (size_t)cJSON_GetArraySize(list);
     uint64_t bytes = 0;
-    int rc = owner_check(rq, "store.save to a path", err);
+    int rc = transfer_check(rq, p->path, p->has_fd, "store.save to a path", err);
 
+    if (rc == DP_EPARAMS)
+        return rc;
     if (rc == 0 && (p->tensors == NULL) == (p->names == NULL))
         return json_path_fail(err, DP_EPARAMS, NULL, "expected either 'tensors' or 'names'");
     if (rc == 0 && n > LIMIT_SIZE(STORE_TENSORS))

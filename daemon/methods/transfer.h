@@ -12,6 +12,7 @@ typedef struct transfer {
     request *rq;
     int fd;
     const char *path;       /* for messages */
+    char descriptor[32];    /* `path` of a file that came as a descriptor */
     bool progress;          /* notify the client */
     uint64_t total, done;   /* bytes to move, and bytes moved so far */
     uint64_t notified_at;   /* time (nanos()) of the last notification */
@@ -20,6 +21,12 @@ typedef struct transfer {
 } transfer;
 
 store *store_of(request *rq); /* borrowed */
+/* Check that the request names its file either by `path` or by `fd`, and that the client may do
+ * so.  `what`: see owner_check(). */
+int transfer_check(request *rq, const char *path, bool has_fd, const char *what, dp_error *err);
+/* Set t->fd, borrowed, and t->path to the descriptor with this index in the message.  DP_EVALUE:
+ * there is none, or it is not open for reading, or for writing at any offset (`writes`). */
+int transfer_descriptor(transfer *t, int64_t index, bool writes, dp_error *err);
 /* Record that `bytes` more were moved.  DP_ECANCELLED, DP_EDEADLINE: the request must stop. */
 int transfer_moved(transfer *t, size_t bytes, dp_error *err);
 /* Count a call that has ended with result `rc` and moved `n` bytes.  DP_EWAIT: it runs again later,

@@ -1,4 +1,5 @@
-/* file.c -- files beneath --data-path: opens them for reading, and replaces one in one step.
+/* file.c -- files beneath --data-path: opens them for reading, and replaces one in one step; and
+ * files that clients have opened.
  *
  * A path is resolved by openat2(2) beneath the directory, without symbolic links, so that no link
  * and no "..", whoever makes it at whatever time, leads out of the directory.  A new file is
@@ -160,6 +161,41 @@ int store_write(int fd, const char *path, const void *from, size_t bytes, uint64
     return 0;
 }
 
+void store_file_advance(int fd, uint64_t offset, uint64_t bytes)
+{
+    sync_file_range(fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
+    if (offset >= bytes)
+        sync_file_range(fd, (off_t)(offset - bytes), (off_t)bytes,
+                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                            SYNC_FILE_RANGE_WAIT_AFTER);
+}
+
+/* Reserve space for `bytes` bytes, if the file system can. */
+static int reserve(int fd, const char *path, uint64_t bytes, dp_error *err)
+{
+    if (bytes == 0 || fallocate(fd, 0, 0, (off_t)bytes) == 0 || errno == EOPNOTSUPP ||
+        errno == ENOSYS || errno == EINTR)
+        return 0;
+    return fail("no space for", path, err);
+}
+
+/* -- writing over a file that a client has opened -- */
+
+int store_rewrite_begin(int fd, const char *path, uint64_t bytes, dp_error *err)
+{
+    return ftruncate(fd, 0) == 0 ? reserve(fd, path, bytes, err) : fail("cannot shrink", path, err);
+}
+
+int store_rewrite_sync(int fd, const char *path, dp_error *err)
+{
+    return fsync(fd) == 0 ? 0 : fail("cannot write to the disk", path, err);
+}
+
+void store_rewrite_drop(int fd)
+{
+    (void)!ftruncate(fd, 0); /* the file system refuses that only where it refused the writing */
+}
+
 /* -- replacing a file -- */
 
 /* Remove the temporary files in `dir` that no process has locked. */
@@ -266,19 +302,7 @@ int store_replace_begin(const store *s, const char *path, uint64_t bytes, store_
     rc = make_temporary(r, err);
     if (rc == 0)
         rc = check_target(r, err);
-    if (rc == 0 && bytes > 0 && fallocate(r->fd, 0, 0, (off_t)bytes) < 0 && errno != EOPNOTSUPP &&
-        errno != ENOSYS && errno != EINTR)
-        rc = fail("no space for", path, err);
-    return rc;
-}
-
-void store_replace_advance(store_replacement *r, uint64_t offset, uint64_t bytes)
-{
-    sync_file_range(r->fd, (off_t)offset, (off_t)bytes, SYNC_FILE_RANGE_WRITE);
-    if (offset >= bytes)
-        sync_file_range(r->fd, (off_t)(offset - bytes), (off_t)bytes,
-                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-                            SYNC_FILE_RANGE_WAIT_AFTER);
+    return rc == 0 ? reserve(r->fd, path, bytes, err) : rc;
 }
 
 int store_replace_sync(store_replacement *r, dp_error *err)

@@ -83,6 +83,12 @@ int store_read(int fd, const char *path, void *to, size_t bytes, uint64_t offset
 int store_write(int fd, const char *path, const void *from, size_t bytes, uint64_t offset,
                 dp_error *err);
 
+/* Begin to write `bytes` bytes over the regular file `fd`, which is empty afterwards, and reserve
+ * space if the file system can.  DP_EPERM: the file may not shrink.  DP_ERESOURCE: no space. */
+int store_rewrite_begin(int fd, const char *path, uint64_t bytes, dp_error *err);
+int store_rewrite_sync(int fd, const char *path, dp_error *err); /* Write it to the disk. */
+void store_rewrite_drop(int fd);                                 /* Remove the bytes again. */
+
 /* A file that replaces another one, or is new, when it is complete.  Until then it has another name
  * in the same directory. */
 typedef struct store_replacement {
@@ -98,8 +104,8 @@ typedef struct store_replacement {
 int store_replace_begin(const store *s, const char *path, uint64_t bytes, store_replacement *r,
                         dp_error *err);
 /* Let the disk begin to write `bytes` bytes at `offset`, and wait until it has the `bytes` bytes
- * before them.  A failure shows in the next two functions. */
-void store_replace_advance(store_replacement *r, uint64_t offset, uint64_t bytes);
+ * before them.  A failure shows when the file is written to the disk. */
+void store_file_advance(int fd, uint64_t offset, uint64_t bytes);
 /* Write the new file to the disk. */
 int store_replace_sync(store_replacement *r, dp_error *err);
 /* Write the new file to the disk and let it replace the old one, in one step. */

@@ -12,6 +12,7 @@ import threading
 
 from harness import BUILD, ROOT, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
+import dispatchd
 
 # Elements of each dtype: its name in the format, and bytes with special values.
 DTYPES = {
@@ -407,6 +408,69 @@ def test_a_daemon_without_a_data_path(f):
                           capture_output=True, text=True)
     equal(done.returncode, 1)
     contains(done.stderr, "--data-path: cannot open", "log")
+
+
+def opened(path, flags):
+    return dispatchd.Fd(os.open(path, flags))
+
+
+def test_a_descriptor_in_place_of_a_path():
+    with TestDaemon() as daemon, daemon.connect() as d, tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "w")
+        with open(path, "wb") as f:
+            f.write(b"x" * 5000)
+        t = d.call("tensor.create", data=[[1, 2], [3, 4]], name="w")
+        saved = d.call("store.save", fd=opened(path, os.O_WRONLY), names=["w"], metadata={"a": "b"})
+        equal(saved, {"tensors": 1, "bytes": os.path.getsize(path)})
+        loaded = d.call("store.load", fd=opened(path, os.O_RDONLY))
+        equal((loaded["metadata"], loaded["tensors"]["w"]["shape"]), ({"a": "b"}, [2, 2]))
+        equal(d.call("tensor.read", tensor=loaded["tensors"]["w"]["tensor"])["data"], [[1, 2], [3, 4]])
+        memory, before = os.memfd_create("store"), os.path.getsize(path)
+        saved = d.call("store.save", fd=dispatchd.Fd(os.dup(memory)), tensors={"w": t["tensor"]})
+        equal(os.fstat(memory).st_size, saved["bytes"])
+        with open(path, "rb") as f:
+            equal(f.read()[-16:], os.pread(memory, 16, saved["bytes"] - 16))
+        d.release(loaded["tensors"]["w"]["tensor"])
+
+        def refuse(type_, text, method, fd, **params):
+            raises(lambda: d.call(method, fd=fd, **params), type_, text)
+        refuse("ValueError", "fd: descriptor 0 is not open for reading", "store.load", opened(path, os.O_WRONLY))
+        refuse("ValueError", "fd: descriptor 0 is not open for writing", "store.save", opened(path, os.O_RDONLY),
+               names=["w"])
+        refuse("ValueError", "for appending (O_APPEND)", "store.save", opened(path, os.O_RDWR | os.O_APPEND),
+               names=["w"])
+        refuse("InvalidParams", "either 'path' or 'fd'", "store.load", opened(path, os.O_RDONLY), path="w")
+        raises(lambda: d.call("store.load", fd=0), "ValueError", "descriptor 0, but the message has 0")
+        raises(lambda: d.call("store.save", names=["w"]), "InvalidParams", "either 'path' or 'fd'")
+        refuse("NotFound", "nobody", "store.save", opened(path, os.O_RDWR), names=["nobody"])
+        equal(os.path.getsize(path), before, "a save that cannot begin changes nothing")
+        os.pwrite(memory, b"\xff" * 8, 0)
+        refuse("ValueError", "'descriptor 0': ", "store.load", dispatchd.Fd(os.dup(memory)))
+        d.call("tensor.unlink", name="w")
+        d.release(t["tensor"])
+
+
+def test_a_save_to_a_descriptor_that_fails_leaves_an_empty_file():
+    """The file system of the descriptor is full: a tmpfs of 1 MiB."""
+    if os.geteuid() != 0:
+        return
+    folder = tempfile.mkdtemp()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True).returncode != 0:
+        os.rmdir(folder)
+        return
+    try:
+        with TestDaemon() as daemon, daemon.connect() as d:
+            path = os.path.join(folder, "w")
+            with open(path, "wb") as f:
+                f.write(b"x" * 5000)
+            t = d.op("aten::zeros", [1 << 20])["tensor"]
+            raises(lambda: d.call("store.save", fd=opened(path, os.O_RDWR), tensors={"w": t}), "ResourceExhausted",
+                   "descriptor 0")
+            equal(os.path.getsize(path), 0)
+            d.release(t)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+        os.rmdir(folder)
 
 
 main(Fixture, finish)

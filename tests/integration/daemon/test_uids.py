@@ -340,6 +340,21 @@ def test_another_uid_sees_its_own_figures():
         d.call("tensor.unlink", name="mine")
 
 
+def test_another_uid_saves_and_loads_by_descriptor_alone():
+    with tempfile.TemporaryDirectory() as folder, daemon_for("--allow-uid", str(OTHER), "--data-path", folder) as f:
+        def save_and_load():
+            for method, more in (("store.save", {"tensors": {}}), ("store.load", {})):
+                raises(lambda: call(f.socket, method, path="w", **more), "PermissionError", f"uid {OTHER}")
+            raises(lambda: call(f.socket, "store.stats"), "PermissionError")
+            memory = os.memfd_create("own")
+            with dispatchd.connect(f.socket, 60) as d:
+                t = d.call("tensor.create", data=[1, 2])["tensor"]
+                d.call("store.save", fd=dispatchd.Fd(os.dup(memory)), tensors={"w": t})
+                return d.call("store.load", fd=dispatchd.Fd(memory))["tensors"]["w"]["shape"]
+        equal(as_uid(OTHER, save_and_load), [2])
+        equal(os.listdir(folder), [])
+
+
 if OWN == 0:
     main(setup, teardown)
 else:

@@ -5,6 +5,7 @@
 #include "values.h"
 #include <dirent.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -97,13 +98,19 @@ static uint64_t make(void)
     return id;
 }
 
+/* `_i`: 0: by path, 1: by a descriptor. */
 START_TEST(saving_and_loading_at_the_nth_allocation_that_fails)
 {
     char list[64];
     snprintf(list, sizeof(list), "{\"w\":%llu}", (unsigned long long)make());
     cJSON *tensors = cJSON_Parse(list);
-    store_save_params save = {.path = "f", .tensors = tensors, .progress = true};
-    store_load_params load = {.path = "f", .progress = true};
+    store_save_params save = {.tensors = tensors, .progress = true};
+    store_load_params load = {.progress = true};
+    descriptors came = {.n = 1, .fds = {memfd_create("f", 0)}};
+
+    save.path = load.path = _i == 0 ? "f" : NULL;
+    save.has_fd = load.has_fd = _i == 1;
+    rq.received = _i == 1 ? &came : NULL;
 
     for (int done = 0, n = 1; done < 2; n++) {
         again();
@@ -118,11 +125,11 @@ START_TEST(saving_and_loading_at_the_nth_allocation_that_fails)
             run_undo(&rq);
         else
             done++, n = 0;
-        ck_assert_int_le(entries(), 1);
+        ck_assert_int_le(entries(), 1 - _i);
         ck_assert_uint_eq(handles(), 1 + (size_t)(done == 2));
         ck_assert_int_lt(n, 200);
     }
-    ck_assert_int_eq(entries(), 1);
+    ck_assert_int_eq(entries(), 1 - _i);
     ck_assert_int_gt(notices, 0);
     dp_tensor *t = session_tensor_get(rq.session, rq.run->fresh[0]);
     DP_VIEW(v, t);
@@ -130,11 +137,13 @@ START_TEST(saving_and_loading_at_the_nth_allocation_that_fails)
     ck_assert_float_eq(((const float *)v.data)[512 * 1536 - 1], 512 * 1536 - 1);
     dp_tensor_unref(t);
     cJSON_Delete(tensors);
+    rq.received = NULL;
+    close(came.fds[0]);
 }
 END_TEST
 
 UNIT_SUITE(methods_store)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, saving_and_loading_at_the_nth_allocation_that_fails);
+    tcase_add_loop_test(tc, saving_and_loading_at_the_nth_allocation_that_fails, 0, 2);
 }
