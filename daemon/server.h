@@ -57,7 +57,7 @@ typedef struct server {
     dp_listener registry_listener; /* calls functions of server.c when the registry changes */
     uv_prepare_t turn;             /* calls connections_turn() in each loop iteration */
     spin spin;
-    size_t turn_bytes;             /* bytes of answers sent in this loop iteration */
+    size_t turn_bytes; /* bytes of answers sent in this loop iteration */
     /* Connections that have more to send than this loop iteration allows (TURN_BYTES); they send in
      * this order in the next iterations. */
     struct connection *deferred, *deferred_tail;
