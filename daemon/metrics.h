@@ -137,8 +137,13 @@ void metrics_fold(metrics *m, uint64_t *live, size_t n);
 
 /* -- turns of the event loop -- */
 
-/* The event loop begins to work after a wait.  Main thread. */
-static inline void turn_begin(loop_turns *t)
+/* The event loop began to work at the time `now` (nanos()), after a wait.  Main thread. */
+static inline void turn_begin_at(loop_turns *t, uint64_t now)
+{
+    if (t->began == 0)
+        t->began = now;
+}
+static inline void turn_begin(loop_turns *t) /* It begins now. */
 {
     if (t->began == 0)
         t->began = nanos();

@@ -71,6 +71,7 @@ static bool poll_one(server *s, struct connection *c)
         connection_read(c);
         if (c->closed || c->eof || c->received != received) {
             spin_note(sp, start, now, true);
+            turn_begin_at(&s->metrics.turns, now);
             return true;
         }
         if (other_events(s))

@@ -246,8 +246,9 @@ START_TEST(the_longest_turn_is_forgotten_after_a_while)
 
     turn_end(&t); /* no turn has begun */
     ck_assert_uint_eq(turns_longest(&t, now), 0);
-    t.began = now - 5000000;
-    turn_begin(&t); /* the turn goes on */
+    turn_begin_at(&t, now - 5000000);
+    turn_begin_at(&t, now); /* the turn goes on */
+    turn_begin(&t);
     turn_end(&t);
     ck_assert_uint_ge(turns_longest(&t, nanos()), 5000000);
     uint64_t longest = turns_longest(&t, nanos());
