@@ -323,9 +323,9 @@ int run_put_at(request *rq, dp_tensor *t, const cJSON *entry, uint64_t *handle, 
 int run_put_one(request *rq, dp_tensor *t, const cJSON *into, uint64_t *handle, dp_error *err);
 int run_put_generator(request *rq, dp_generator *g, uint64_t *handle, dp_error *err);
 int run_put_object(request *rq, dp_object *o, uint64_t *handle, dp_error *err);
-/* Add the bytes of `packed`, a contiguous tensor in host memory, to the answer as an attachment and
- * return its index; -1: no memory.  Takes over the reference, also on failure. */
-int run_attach(request *rq, dp_tensor *packed);
+/* Add the `bytes` bytes of `packed`, a contiguous tensor in host memory, to the answer as an
+ * attachment and return its index; -1: no memory.  Takes over the reference, also on failure. */
+int run_attach(request *rq, dp_tensor *packed, size_t bytes);
 /* May this thread copy or print `bytes` bytes?  false: the method must return DP_EWORKER. */
 bool run_is_quick(request *rq, size_t bytes);
 enum {
@@ -449,6 +449,8 @@ int value_to_json(request *rq, jw *w, const dp_value *v, int how, const cJSON *i
  * attachment), or everything known about `t` (RETURN_DESCRIBED).  handle 0: the member "tensor" is
  * omitted. */
 int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, dp_error *err);
+/* Write the members of the descriptor of `t`.  handle 0: the member "tensor" is omitted. */
+void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle);
 /* Write the descriptor of `t`, whose storage is the shared memory with number `map`, and where its
  * elements lie in that memory.  `fresh`: the memory's descriptor is sent with the answer. */
 int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uint64_t map,

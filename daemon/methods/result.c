@@ -53,7 +53,7 @@ void keyset_to_json(jw *w, const char *name, dp_keyset s)
     memcpy(last.text, w->s + from, n);
 }
 
-static void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
+void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
 {
     char device[DP_KEY_NAME_MAX];
     dp_view v = {.size = sizeof(v)};
@@ -249,7 +249,7 @@ static int attachment_to_json(request *rq, jw *w, dp_tensor *t, dp_error *err)
         rc = packed_copy(rq, t, &v, &packed, err);
     if (rc < 0)
         return rc;
-    int index = run_attach(rq, packed);
+    int index = run_attach(rq, packed, (size_t)tensor_bytes(packed));
     if (index < 0)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: an attachment");
     member_int(w, "attachment", index);
@@ -376,37 +376,6 @@ int tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, int how, d
     jw_object_end(w);
     dp_ctx_end(rq->ctx);
     return rc;
-}
-
-/* Return the number of bytes from the first to the last element of `v`, in its storage. */
-static uint64_t spanned_bytes(const dp_view *v)
-{
-    uint64_t last = 0;
-
-    for (int d = 0; d < v->ndim && v->numel > 0; d++)
-        last =
-            dp_size_plus(last, dp_size_times((uint64_t)v->sizes[d] - 1, (uint64_t)v->strides[d]));
-    return v->numel > 0 ? dp_size_times(dp_size_plus(last, 1), dp_dtype_size(v->dtype)) : 0;
-}
-
-int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uint64_t map,
-                          bool fresh, dp_error *err)
-{
-    dp_view v = {.size = sizeof(v)};
-
-    if (dp_ctx_begin(rq->ctx) < 0)
-        return run_ctx_error(rq, err);
-    dp_tensor_view(t, &v);
-    jw_object(w);
-    descriptor_to_json(w, t, handle);
-    if (fresh)
-        member_int(w, "fd", 0);
-    member_int(w, "map", map);
-    member_int(w, "offset", (uint64_t)dp_tensor_offset(t) * dp_dtype_size(v.dtype));
-    member_int(w, "nbytes", spanned_bytes(&v));
-    jw_object_end(w);
-    dp_ctx_end(rq->ctx);
-    return 0;
 }
 
 static int tensor_out(request *rq, jw *w, dp_tensor *t, int how, const cJSON *into, dp_error *err)

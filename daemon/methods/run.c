@@ -389,7 +389,7 @@ int run_ctx_error(request *rq, dp_error *err)
     return err->code;
 }
 
-int run_attach(request *rq, dp_tensor *packed)
+int run_attach(request *rq, dp_tensor *packed, size_t bytes)
 {
     answer_part *parts = array_grow(rq->parts, rq->n_parts, &rq->cap_parts, sizeof(*parts));
     DP_VIEW(v, packed);
@@ -399,7 +399,7 @@ int run_attach(request *rq, dp_tensor *packed)
         return -1;
     }
     rq->parts = parts;
-    parts[rq->n_parts] = (answer_part){packed, v.data, (size_t)tensor_bytes(packed)};
+    parts[rq->n_parts] = (answer_part){packed, v.data, bytes};
     return (int)rq->n_parts++;
 }
 
