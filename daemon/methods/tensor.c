@@ -5,7 +5,7 @@
 int tensor_create(request *rq, const tensor_create_params *p, jw *w, dp_error *err)
 {
     dp_tensor *t;
-    uint64_t handle;
+    uint64_t handle = 0;
     int rc = tensor_from_params(rq, p, NULL, &t, err);
 
     if (rc == 0)

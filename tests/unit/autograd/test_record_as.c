@@ -26,7 +26,7 @@ static int back(dp_call *call)
     if (a[0].tag == DP_TAG_NONE)
         return 0;
     int rc = dpi_call_one(call->ctx, "aten::mul.Tensor", by_w, 2, &dx);
-    if (rc == 0 && a[4].tag == DP_TAG_TENSOR) {
+    if (rc == 0 && call->n_args > 4 && a[4].tag == DP_TAG_TENSOR) {
         const dp_value more[2] = {dp_tensor_value(dx), a[4]};
         dp_tensor *product = NULL;
         rc = dpi_call_one(call->ctx, "aten::mul.Tensor", more, 2, &product);

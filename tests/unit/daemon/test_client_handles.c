@@ -62,17 +62,17 @@ START_TEST(entries_are_found_among_many)
 
     ck_assert_ptr_null(client_handles_find(&table, ID(-1)));
     for (int n = 1; n <= MANY; n++)
-        client_handles_add(&table, ID((int64_t)-n << 40));
+        client_handles_add(&table, ID(-((int64_t)n << 40)));
     for (int n = 1; n <= MANY; n++) {
-        client_handle *e = client_handles_find(&table, ID((int64_t)-n << 40));
-        ck_assert_uint_eq(e->id, ID((int64_t)-n << 40));
+        client_handle *e = client_handles_find(&table, ID(-((int64_t)n << 40)));
+        ck_assert_uint_eq(e->id, ID(-((int64_t)n << 40)));
         if (n % 3 != 0)
             client_handles_remove(&table, e);
     }
     ck_assert_uint_eq(table.n, MANY / 3);
     int n = 0;
     for (client_handle *e = table.reachable.oldest; e != NULL; e = e->newer)
-        ck_assert_uint_eq(e->id, ID((int64_t) - (n += 3) << 40));
+        ck_assert_uint_eq(e->id, ID(-((int64_t)(n += 3) << 40)));
     ck_assert_int_eq(n, MANY);
     ck_assert_int_eq(dp_account_charge(account, DP_HOLDER_TENSORS, 1, 0, &err), 0);
     while (table.n > 1) /* the last one is charged, so that the teardown can refund it */

@@ -140,15 +140,15 @@ START_TEST(numbers_are_charged_and_found_among_many)
     dp_tensor *t = make();
 
     for (int n = 1; n <= MANY; n++)
-        ck_assert_int_eq(session_reserve(s, ID((int64_t)-n << 40), ME, &err), 0);
+        ck_assert_int_eq(session_reserve(s, ID(-((int64_t)n << 40)), ME, &err), 0);
     ck_assert_int_eq(session_reserve(s, ID(-1), ME, &err), DP_ERESOURCE);
     ck_assert_ptr_nonnull(strstr(err.message, "session_tensors"));
     ck_assert_ptr_null(session_failure(s, ID(-1)));
     for (int n = 1; n <= MANY; n++)
-        ck_assert_int_eq(session_put_at(s, t, ID((int64_t)-n << 40), ME, &err), 0);
+        ck_assert_int_eq(session_put_at(s, t, ID(-((int64_t)n << 40)), ME, &err), 0);
     dp_tensor_unref(t);
     for (int n = 0; n < MANY; n += 2)
-        ck_assert(session_release(s, ID((int64_t) - (n * 7 % MANY + 1) << 40)));
+        ck_assert(session_release(s, ID(-((int64_t)(n * 7 % MANY + 1) << 40))));
     ck_assert_uint_eq(charged(), MANY / 2);
     ck_assert_int_eq(session_reserve(s, ID(-1), ME, &err), 0); /* the end of the session frees it */
 }

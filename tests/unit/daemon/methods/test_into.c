@@ -133,8 +133,12 @@ START_TEST(every_allocation_of_a_put_can_fail)
         ck_assert_int_eq(rc, DP_ERESOURCE);
         run_undo(&rq);
         e = err;
+        /* let_fail() parses the text again, and frees what was parsed before */
+        cJSON *copy = cJSON_Duplicate(into, true);
+        rq.run->into = rq.run->into != NULL ? copy : NULL;
         let_fail(text, rq.run, &e);
         request_drop(&rq);
+        cJSON_Delete(copy);
         ck_assert_uint_eq(charged(), 0);
         failure *f = session_failure(rq.session, ID(-7));
         ck_assert_str_eq(f->message, e.message);
