@@ -56,26 +56,35 @@ static struct connection *find(const server *s, uint64_t number)
     return c;
 }
 
-/* Queue `line` as if it were an answer.  The job counts as outstanding until it is sent, but not as
- * a request. */
-static void send_line(struct connection *c, jw *line)
+bool connection_queue_notice(struct connection *c, jw *line)
 {
-    job *j = c->out.head == NULL && !c->blocked ? dp_calloc(1, sizeof(*j)) : NULL;
+    job *j = line->failed ? NULL : dp_calloc(1, sizeof(*j));
 
     if (j == NULL) {
         jw_fini(line);
-        return;
+        return false;
     }
     j->rq.conn = c;
     j->rq.out = *line;
     j->stage = JOB_ANSWERED;
+    j->notice = true;
     j->answer_bytes = line->len;
     c->refs++;
-    c->outstanding++;
+    c->notices++;
     atomic_fetch_add(&c->unsent, j->answer_bytes);
-    connection_answer(c, j);
+    job_push(&c->out, j);
+    return true;
+}
+
+static void send_line(struct connection *c, jw *line)
+{
+    if (c->out.head != NULL || c->blocked) {
+        jw_fini(line);
+        return;
+    }
     c->refs++;
-    c->settle(c);
+    if (connection_queue_notice(c, line))
+        c->settle(c);
     connection_unref(c);
 }
 

@@ -25,26 +25,11 @@ static void write_change(jw *w, const change *e)
 /* Queue the notification about `e`.  false: out of memory. */
 static bool send_change(struct connection *c, const change *e)
 {
-    job *j = dp_calloc(1, sizeof(*j));
+    jw line;
 
-    if (j == NULL)
-        return false;
-    jw_init(&j->rq.out);
-    write_change(&j->rq.out, e);
-    if (j->rq.out.failed) {
-        jw_fini(&j->rq.out);
-        dp_free(j);
-        return false;
-    }
-    j->rq.conn = c;
-    j->stage = JOB_ANSWERED;
-    j->notice = true;
-    j->answer_bytes = j->rq.out.len;
-    c->refs++;
-    c->notices++;
-    atomic_fetch_add(&c->unsent, j->answer_bytes);
-    job_push(&c->out, j);
-    return true;
+    jw_init(&line);
+    write_change(&line, e);
+    return connection_queue_notice(c, &line);
 }
 
 /* Keep `e` until the client has read: it replaces the change that is kept. */

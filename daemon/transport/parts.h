@@ -98,6 +98,13 @@ void connection_note_unread(struct connection *c);
 int connection_charge(struct connection *c, size_t coming, bool anyway, dp_error *err);
 void connection_discharge(struct connection *c); /* Refund everything. */
 
+/* -- notices.c -- */
+
+/* Queue `line`, a message that answers no request, behind the answers of `c` that are complete.
+ * Takes over `line`, also on failure.  It counts in c->notices until it is sent, and not as an
+ * outstanding request.  false: out of memory. */
+bool connection_queue_notice(struct connection *c, jw *line);
+
 /* -- receive.c -- */
 
 /* Take the complete messages that were read, until the limit of outstanding jobs is reached.
