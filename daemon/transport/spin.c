@@ -3,8 +3,8 @@
  * A client that calls again and again sends its next request soon after an answer.  If the main
  * thread sleeps meanwhile, the system has to wake it, and waking an idle core can take 40 us, while
  * a short request takes 5 us.  Hence the main thread polls for at most --spin-us microseconds by
- * non-blocking reads.  Between two reads it calls sched_yield(), so that on a shared core the
- * client can run.
+ * poll(2) without a timeout.  Between two polls it calls sched_yield(), so that on a shared core
+ * the client can run.
  *
  * Polling does not pay if the client takes its time, or if other threads need the cores: then
  * sched_yield() returns late.  After such a failure the main thread does not poll for a while: the
@@ -16,8 +16,8 @@
 #define _GNU_SOURCE
 #include "server.h"
 #include "transport/parts.h"
+#include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
 
 enum {
     REST_NS = 1 << 20, /* the main thread rests so long after the first failure; about 1 ms, */
@@ -49,12 +49,17 @@ void spin_note(spin *sp, uint64_t start, uint64_t now, bool paid)
     sp->rests_until = now + ((uint64_t)REST_NS << sp->failures);
 }
 
-/* Does another event wait: of another connection, a worker, or a signal? */
-static bool other_events(server *s)
-{
-    struct epoll_event event;
+enum { NOTHING, DATA, OTHER };
 
-    return epoll_wait(uv_backend_fd(&s->loop), &event, 1, 0) != 0;
+/* Return DATA if `c` has something to read and nothing urgent, which a read would discard; OTHER if
+ * another event waits, of `c`, of another connection, of a worker or a signal; else NOTHING. */
+static int waiting(server *s, const struct connection *c)
+{
+    struct pollfd fds[] = {{c->fd, POLLIN | POLLPRI, 0}, {uv_backend_fd(&s->loop), POLLIN, 0}};
+
+    if (poll(fds, 2, 0) <= 0)
+        return NOTHING;
+    return fds[0].revents == POLLIN ? DATA : OTHER;
 }
 
 /* Poll `c` until data or another event comes, or the time is over.  false: the event loop must
@@ -62,20 +67,21 @@ static bool other_events(server *s)
 static bool poll_one(server *s, struct connection *c)
 {
     spin *sp = &s->spin;
-    uint64_t received = c->received, start = nanos(), now;
+    uint64_t start = nanos(), now;
 
     do {
         sched_yield();
         now = nanos(); /* before connection_read(), which runs short requests */
-        c->budget = INLINE_NS;
-        connection_read(c);
-        if (c->closed || c->eof || c->received != received) {
+        int found = waiting(s, c);
+        if (found == OTHER)
+            return false;
+        if (found == DATA) {
+            c->budget = INLINE_NS;
+            connection_read(c);
             spin_note(sp, start, now, true);
             turn_begin_at(&s->metrics.turns, now);
             return true;
         }
-        if (other_events(s))
-            return false;
     } while (now - start < sp->limit_ns);
     spin_note(sp, start, now, false);
     return false;
