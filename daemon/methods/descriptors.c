@@ -85,17 +85,6 @@ uint64_t shared_to_answer(request *rq, dp_shared *s, bool *fresh, dp_error *err)
     return dp_shared_reader(s, &rq->shared_fd, err) == 0 ? number : 0;
 }
 
-/* Return the number of bytes from the first to the last element of `v`, in its storage. */
-static uint64_t spanned_bytes(const dp_view *v)
-{
-    uint64_t last = 0;
-
-    for (int d = 0; d < v->ndim && v->numel > 0; d++)
-        last =
-            dp_size_plus(last, dp_size_times((uint64_t)v->sizes[d] - 1, (uint64_t)v->strides[d]));
-    return v->numel > 0 ? dp_size_times(dp_size_plus(last, 1), dp_dtype_size(v->dtype)) : 0;
-}
-
 int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uint64_t map,
                           bool fresh, dp_error *err)
 {
@@ -110,7 +99,8 @@ int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uin
         member_int(w, "fd", 0);
     member_int(w, "map", map);
     member_int(w, "offset", (uint64_t)dp_tensor_offset(t) * dp_dtype_size(v.dtype));
-    member_int(w, "nbytes", spanned_bytes(&v));
+    member_int(w, "nbytes",
+               dp_size_times(spanned_elements(v.ndim, v.sizes, v.strides), dp_dtype_size(v.dtype)));
     jw_object_end(w);
     dp_ctx_end(rq->ctx);
     return 0;

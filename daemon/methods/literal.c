@@ -368,14 +368,10 @@ static int tensor_of_attachment(request *rq, const geometry *g, dp_dtype dtype, 
  * to count. */
 static uint64_t storage_elements(const geometry *g)
 {
-    uint64_t n = dp_sizes_product(1, g->shape, (size_t)g->ndim), last = 0;
+    uint64_t n = g->has_strides ? spanned_elements(g->ndim, g->shape, g->strides)
+                                : dp_sizes_product(1, g->shape, (size_t)g->ndim);
 
-    if (n == 0 || !g->has_strides)
-        return dp_size_plus((uint64_t)g->offset, n);
-    for (int d = 0; d < g->ndim; d++)
-        last =
-            dp_size_plus(last, dp_size_times((uint64_t)g->shape[d] - 1, (uint64_t)g->strides[d]));
-    return dp_size_plus(dp_size_plus((uint64_t)g->offset, last), 1);
+    return dp_size_plus((uint64_t)g->offset, n);
 }
 
 /* Make a tensor whose elements are in a memfd of the client, which member "fd" or "map" names. */

@@ -464,6 +464,9 @@ void keyset_to_json(jw *w, const char *name, dp_keyset s);
  * has neither key Conjugate nor Negative.  `*v` is dp_tensor_view() of `t`.  NULL: one of these
  * conditions fails, or `t` has no elements. */
 void *host_elements(const dp_tensor *t, const dp_view *v);
+/* Return the number of elements from the first to the last one of a tensor, in its storage.  0: it
+ * has no elements.  UINT64_MAX: too many to count. */
+uint64_t spanned_elements(int ndim, const int64_t *sizes, const int64_t *strides);
 /* Return the number of bytes that the elements of `t` take when they are contiguous.  0: `t` is
  * NULL.  UINT64_MAX: too many to count. */
 uint64_t tensor_bytes(const dp_tensor *t);

@@ -97,6 +97,17 @@ uint64_t tensor_host_bytes(const dp_tensor *t)
     return device_is_host(v.device) ? tensor_bytes(t) : UINT64_MAX;
 }
 
+uint64_t spanned_elements(int ndim, const int64_t *sizes, const int64_t *strides)
+{
+    uint64_t last = 0;
+
+    if (dp_sizes_product(1, sizes, (size_t)ndim) == 0)
+        return 0;
+    for (int d = 0; d < ndim; d++)
+        last = dp_size_plus(last, dp_size_times((uint64_t)sizes[d] - 1, (uint64_t)strides[d]));
+    return dp_size_plus(last, 1);
+}
+
 /* Return the fewest characters that the elements take as JSON text: brackets, commas and the
  * shortest elements.  A tensor without elements also has its outer brackets. */
 static uint64_t text_bytes(const dp_view *v)
@@ -131,34 +142,6 @@ void *host_elements(const dp_tensor *t, const dp_view *v)
         dp_keyset_is_empty(dp_keyset_only(dp_tensor_keys(t), dp_keyset_named(DP_KEYSET_MATH)));
 
     return on_host && dp_tensor_is_contiguous(t, DP_CONTIGUOUS) ? v->data : NULL;
-}
-
-static void packed_free(request *rq, void *elements, size_t bytes)
-{
-    dp_free(elements);
-    dp_account_refund(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, bytes);
-}
-
-/* Copy the elements of `t` to `*out` (owned), `*bytes` bytes long.  `*v` is dp_tensor_view() of
- * `t`.  The bytes are charged to the session until packed_free().  The caller has checked the size
- * against a limit. */
-static int copy_packed(request *rq, const dp_tensor *t, const dp_view *v, void **out, size_t *bytes,
-                       dp_error *err)
-{
-    *bytes = dp_size_times((uint64_t)v->numel, dp_dtype_size(v->dtype));
-    int rc =
-        dp_account_charge(session_account(rq->session), DP_HOLDER_INTERMEDIATES, 0, *bytes, err);
-    if (rc < 0)
-        return rc;
-    *out = dp_malloc(*bytes + 1);
-    rc = *out != NULL
-             ? dp_tensor_read(t, *out, err)
-             : dp_error_set(err, DP_ERESOURCE, "out of memory: a copy of %zu bytes", *bytes);
-    if (rc < 0) {
-        packed_free(rq, *out, *bytes);
-        *out = NULL;
-    }
-    return rc;
 }
 
 /* Copy the elements of `t` into a new contiguous tensor in host memory, which the session pays for:
@@ -200,27 +183,27 @@ static const char *write_level(jw *w, const dp_view *v, int depth, const char *p
 static int data_to_json(request *rq, jw *w, const dp_tensor *t, dp_error *err)
 {
     dp_view v = {.size = sizeof(v)};
-    void *copied = NULL;
-    size_t bytes = 0;
+    dp_tensor *packed = NULL;
 
     dp_tensor_view(t, &v);
     int rc = dp_sizes_check(dp_size_plus(w->len, text_bytes(&v)), LIMIT_SIZE(ANSWER_BYTES),
                             "answer_bytes", v.sizes, (size_t)v.ndim, dp_dtype_size(v.dtype), err);
     const void *elements = host_elements(t, &v);
-    if (rc == 0 && elements == NULL) {
-        rc = copy_packed(rq, t, &v, &copied, &bytes, err);
-        elements = copied;
-    }
+    if (rc == 0 && elements == NULL)
+        rc = packed_copy(rq, t, &v, &packed, err);
     if (rc < 0)
         return rc;
+    if (packed != NULL) {
+        DP_VIEW(copy, packed);
+        elements = copy.data != NULL ? copy.data : ""; /* NULL: there are no elements */
+    }
     jw_key(w, "data");
     jw_raw(w, "", 0); /* tells `w` that a value follows; write_level() writes its text */
     int begun = print_begin(rq, text_bytes(&v), err);
     if (begun >= 0)
         write_level(w, &v, 0, elements);
     print_end(rq, begun);
-    if (copied != NULL)
-        packed_free(rq, copied, bytes);
+    dp_tensor_unref(packed);
     return begun < 0 ? begun : 0;
 }
 
