@@ -2,7 +2,8 @@
 they install, the daemon answers, an upgrade replaces it, and a purge leaves nothing.  `make package-check` runs this; it
 needs root, debhelper and debootstrap, and downloads a base system and the packages' dependencies.
 
-MIRROR is where from; BASE_SYSTEM is a folder with a base system that debootstrap made before, to save its time."""
+MIRROR is the address that debootstrap downloads from, by default debootstrap's own; BASE_SYSTEM is a folder with a base
+system that debootstrap made before, to save its time."""
 
 import glob
 import os
@@ -16,7 +17,7 @@ import tempfile
 
 from harness import ROOT, contains, equal, less, main, wait_until
 
-MIRROR = os.environ.get("MIRROR", "http://deb.debian.org/debian")
+MIRROR = [os.environ["MIRROR"]] if os.environ.get("MIRROR") else []
 PACKAGES = ("dispatchd", "dispatchd-client", "libdispatchd-dev")
 # Run as root in the new system: make the socket as systemd does, and become the daemon of the system's unit.
 AS_SYSTEMD = """
@@ -143,7 +144,7 @@ def test_they_install_into_a_new_system(s):
     if os.environ.get("BASE_SYSTEM"):
         run("cp", "-a", os.environ["BASE_SYSTEM"], s.root)
     else:
-        run("debootstrap", "--variant=minbase", "bookworm", s.root, MIRROR)
+        run("debootstrap", "--variant=minbase", "bookworm", s.root, *MIRROR)
     shutil.copy("/etc/resolv.conf", s.root + "/etc/resolv.conf")
     run("mount", "-t", "proc", "proc", s.root + "/proc")
     s.inside("apt-get", "update")

@@ -34,7 +34,8 @@ static int charge(int i, int holder, uint64_t bytes)
     return dp_account_charge(a[i], holder, 0, bytes, &err);
 }
 
-/* What was granted and is not used never keeps others from the last byte. */
+/* An account reserves bytes of its group in advance.  The group takes unused reservations back
+ * before it refuses a charge of another account. */
 START_TEST(a_group_can_be_filled_to_its_last_byte)
 {
     for (int i = 0; i < ACCOUNTS; i++)

@@ -134,8 +134,8 @@ START_TEST(a_file_is_replaced_in_one_step)
 }
 END_TEST
 
-/* What a killed process leaves is removed by the next replacement; what a living one writes is
- * not. */
+/* A temporary file that a killed process left is removed when the next replacement begins.  The
+ * temporary file of a process that still runs stays. */
 START_TEST(leftovers_are_removed)
 {
     store_replacement mine, next;
