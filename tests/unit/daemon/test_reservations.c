@@ -1,5 +1,6 @@
 /* test_reservations.c -- handles that the client chooses: reserved, live, failed, free again. */
 #include "../alive.h"
+#include "tensors.h"
 #include "unit.h"
 #include <session.h>
 #include <string.h>
@@ -11,15 +12,6 @@ enum { ME = 1, ANOTHER = 2 }; /* numbers of requests */
 static sessions all;
 static struct session *s;
 static dp_error err;
-
-static dp_tensor *make(void)
-{
-    int64_t sizes[] = {2};
-    dp_tensor *t = NULL;
-
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &t, &err), 0);
-    return t;
-}
 
 static failure *fault(const char *message)
 {

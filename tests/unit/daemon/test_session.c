@@ -1,5 +1,6 @@
 /* test_session.c -- handles are never reused, sessions end when they should, nothing is leaked. */
 #include "../alive.h"
+#include "tensors.h"
 #include "unit.h"
 #include <pthread.h>
 #include <session.h>
@@ -9,15 +10,6 @@
 static sessions all;
 static struct session *s;
 static dp_error err;
-
-static dp_tensor *make(void)
-{
-    int64_t sizes[] = {2};
-    dp_tensor *t = NULL;
-
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &t, &err), 0);
-    return t;
-}
 
 static void setup(void)
 {

@@ -1,16 +1,8 @@
 /* test_into.c -- param "into": what it must be, what it reserves, and what becomes of it. */
+#include "../tensors.h"
 #include "values.h"
 
 #define ID(n) ((uint64_t)(int64_t)(n))
-
-static dp_tensor *make(void)
-{
-    int64_t sizes[] = {2};
-    dp_tensor *t = NULL;
-
-    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, sizes, NULL, &t, &err), 0);
-    return t;
-}
 
 static uint64_t charged(void)
 {
