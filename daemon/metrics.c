@@ -330,7 +330,7 @@ static void fold_list(metric_table *t, metric_series **p, const uint64_t *live, 
     while (*p != NULL) {
         metric_series *s = *p;
         if (s->kernel != 0 && s->running == 0 &&
-            bsearch(&s->generation, live, n, sizeof(*live), compare_numbers) == NULL) {
+            (n == 0 || bsearch(&s->generation, live, n, sizeof(*live), compare_numbers) == NULL)) {
             *p = s->next;
             s->next = gone;
             gone = s;
