@@ -311,8 +311,11 @@ enum {
 };
 /* Counters of one thread; only that thread writes `n`.  Row 0 is shared by all threads that have no
  * row of their own. */
+typedef struct dpi_small dpi_small;
 typedef struct dpi_tally_row {
     _Alignas(64) atomic_int_fast64_t n[DPI_TALLY_END];
+    dpi_small *small; /* list of blocks that the thread keeps (small.c); NULL in row 0 */
+    uint32_t n_small;
     atomic_bool taken; /* a thread uses this row */
 } dpi_tally_row;
 extern dpi_tally_row dpi_tally_rows[];
@@ -334,6 +337,12 @@ static inline int64_t dpi_tally_add(int which, int64_t by)
     atomic_store_explicit(&row->n[which], n, memory_order_relaxed);
     return n;
 }
+
+/* -- small.c: blocks of one size that a thread keeps for its next allocation -- */
+enum { DPI_SMALL_BYTES = 448 }; /* a tensor of 4 dimensions, or of 32 bytes and 2 dimensions */
+void *
+dpi_small_alloc(void); /* a block of DPI_SMALL_BYTES, aligned as by malloc(); NULL: no memory */
+void dpi_small_free(void *p);
 
 /* -- clocks, and the thread pool behind dp_parallel_for -- */
 uint64_t dpi_nanos(void); /* nanoseconds of CLOCK_MONOTONIC */

@@ -85,7 +85,7 @@ DPI_HOT static void free_dead(dpi_home *dead)
             dpi_geometry_uncount_needs(g);
             drop(DPI_HOME_OF(storage, g->storage), &dead);
         }
-        dp_free(h);
+        dpi_home_free(h);
     }
 }
 

@@ -18,15 +18,26 @@ enum { INLINE_ALIGN = 64 }; /* bytes, as dpi_memory_alloc() aligns */
 static inline dpi_home *dpi_home_new(int ndim, size_t inline_bytes)
 {
     size_t dims = dp_size_times((size_t)ndim, 2 * sizeof(int64_t));
-    dpi_home *h = dp_malloc(sizeof(*h) + dims + (inline_bytes ? inline_bytes + INLINE_ALIGN : 0));
+    size_t bytes = sizeof(dpi_home) + dims + (inline_bytes ? inline_bytes + INLINE_ALIGN : 0);
+    bool small = bytes <= DPI_SMALL_BYTES;
+    dpi_home *h = small ? dpi_small_alloc() : dp_malloc(bytes);
 
     if (h == NULL)
         return NULL;
+    h->small = small;
     atomic_init(&h->refs, 1);
     h->geometry.storage = NULL;
     atomic_init(&h->geometry.replaced, NULL);
     h->geometry.parts = NULL;
     return h;
+}
+
+static inline void dpi_home_free(dpi_home *h)
+{
+    if (h->small)
+        dpi_small_free(h);
+    else
+        dp_free(h);
 }
 
 /* Return the address of the storage data inside home `h`. */

@@ -11,7 +11,7 @@ DPI_HOT static int over_new_storage(dp_dtype dtype, dpi_target at, const dpi_lay
         return dpi_no_memory(err, "a tensor");
     int rc = dpi_storage_init(&h->storage, at, bytes, dpi_home_inline_data(h, l->ndim), err);
     if (rc < 0) {
-        dp_free(h);
+        dpi_home_free(h);
         return rc;
     }
     *out = dpi_home_own_all(h, dtype, l);
@@ -112,13 +112,13 @@ int dpi_tensor_import(const dp_exported *from, dp_dtype dtype, dpi_target at, in
         rc = dpi_layout_check(ndim, sizes, strides, offset, &l, err);
     if (rc == DP_OK)
         rc = dpi_fits_check(&l, dp_dtype_size(dtype), from->bytes, err);
-    dpi_home *h = rc == DP_OK ? dpi_home_new(ndim, 0) : NULL;
-    if (rc == DP_OK && h == NULL)
-        rc = dpi_no_memory(err, "a tensor");
-    if (rc == DP_OK)
-        rc = dpi_storage_init_import(&h->storage, at, from->bytes, &from->name, err);
-    if (rc < 0) {
-        dp_free(h);
+    if (rc < 0)
+        return rc;
+    dpi_home *h = dpi_home_new(ndim, 0);
+    if (h == NULL)
+        return dpi_no_memory(err, "a tensor");
+    if ((rc = dpi_storage_init_import(&h->storage, at, from->bytes, &from->name, err)) < 0) {
+        dpi_home_free(h);
         return rc;
     }
     *out = dpi_home_own_all(h, dtype, &l);
@@ -156,12 +156,13 @@ int dpi_tensor_of_parts(dp_dtype dtype, dp_device device, const char *kind, cons
     size_t bytes = strlen(kind) + 1;
     dpi_home *h = dpi_home_new(l->ndim, bytes);
     dp_tensor *from;
-    int rc = h ? dpi_storage_init(&h->storage, (dpi_target){device | DPI_MEMORYLESS, 0, NULL}, 0,
-                                  NULL, err)
-               : dpi_no_memory(err, "a tensor");
 
+    if (h == NULL)
+        return dpi_no_memory(err, "a tensor");
+    int rc =
+        dpi_storage_init(&h->storage, (dpi_target){device | DPI_MEMORYLESS, 0, NULL}, 0, NULL, err);
     if (rc < 0) {
-        dp_free(h);
+        dpi_home_free(h);
         return rc;
     }
     h->storage.kind = memcpy(dpi_home_inline_data(h, l->ndim), kind, bytes);

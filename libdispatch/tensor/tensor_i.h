@@ -176,6 +176,7 @@ struct dp_tensor {
 typedef struct dpi_home {
     dp_tensor tensor; /* holds one reference to the home until dp_tensor_destroy() */
     atomic_uint refs;
+    bool small; /* the block is from dpi_small_alloc(), else from dp_malloc() */
     dpi_version version;
     dpi_storage storage;        /* in use if geometry.storage points to it */
     struct dpi_home *next_dead; /* list used while homes are freed */
