@@ -333,8 +333,7 @@ def bench_shared(daemon, _):
         d.op("aten::sum", {"dtype": "float32", "shape": [n], "fd": (racy := memfd(4 * n))})
         literal = {"dtype": "float32", "shape": [n], "map": racy.map}
         row("shared: the same, which the client may write", median(lambda: d.op("aten::sum", literal)), "us", handle)
-        read = median(lambda: d.call("tensor.read", tensor=x["tensor"], **{"as": "attachment"}))
-    bare = socket_copy(4 * n)
+    read, bare = attachment_us(daemon, n)
     row("shared: 64 MiB by attachment, beside a socket", read, "us", bare, bare / 0.6)
 
 
@@ -346,26 +345,49 @@ def memfd(size):
     return dispatchd.Fd(fd)
 
 
-def socket_copy(size):
-    """Microseconds to send `size` bytes from one process to another over a Unix socket."""
-    a, b = socket.socketpair()
-    if os.fork() == 0:
-        a.close()
-        data = bytes(size)
-        while b.recv(1):
-            b.sendall(data)
-        os._exit(0)
-    b.close()
-    times = []
-    for _ in range(ROUNDS):
-        start, have = time.perf_counter(), 0
-        a.send(b"x")
-        while have < size:
-            have += len(a.recv(1 << 20))
-        times.append((time.perf_counter() - start) * 1e6)
-    a.close()
-    os.wait()
-    return statistics.median(times)
+def attachment_us(daemon, n):
+    """Medians of what it takes to receive `n` floats, as the attachment of an answer of the daemon and as the
+    same number of bytes of a bare process, in turns and read in the same way."""
+    ones, ask = (json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n"
+                 for method, params in (("op.call", {"op": "aten::ones", "args": [[n]]}),
+                                        ("tensor.read", {"tensor": 1, "as": "attachment"})))
+    with socket.socket(socket.AF_UNIX) as ours:
+        ours.connect(daemon.socket)
+        received_line(ours, ones)
+        size = 4 * n + received_line(ours, ask)
+        received_us(ours, b"", 4 * n)
+        bare, peer = socket.socketpair()
+        child = os.fork()
+        if child == 0:
+            bare.close()
+            data = b"1" * size
+            while peer.recv(1):
+                peer.sendall(data)
+            os._exit(0)
+        peer.close()
+        runs = [(received_us(ours, ask, size), received_us(bare, b"x", size)) for _ in range(ROUNDS)]
+        bare.close()
+        os.waitpid(child, 0)
+    return [statistics.median(times) for times in zip(*runs)]
+
+
+def received_line(sock, request):
+    """Number of bytes of the line that answers `request`; what follows it stays in the socket."""
+    sock.sendall(request)
+    length = 0
+    while sock.recv(1) != b"\n":
+        length += 1
+    return length + 1
+
+
+def received_us(sock, request, size):
+    """Microseconds from sending `request` until `size` bytes have been received."""
+    buffer = bytearray(1 << 20)
+    start, have = time.perf_counter(), 0
+    sock.sendall(request)
+    while have < size:
+        have += sock.recv_into(buffer, min(len(buffer), size - have))
+    return (time.perf_counter() - start) * 1e6
 
 
 def bench_hogs():
