@@ -11,6 +11,7 @@
 #include "methods/methods.h"
 #include "scrape.h"
 #include "server.h"
+#include "slice.h"
 #include "systemd.h"
 #include <errno.h>
 #include <signal.h>
@@ -435,6 +436,7 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
 
 void server_run(server *s)
 {
+    slice_shorten(); /* if it is refused, short calls of a busy machine only wait longer */
     uv_run(&s->loop, UV_RUN_DEFAULT);
 }
 

@@ -395,7 +395,7 @@ def bench_hogs():
     for name, once, over_and_over in HOGS:
         ours = beside(BUILD, once, over_and_over)
         other = beside(OTHER, once, over_and_over) if OTHER else {}
-        row(f"add beside {name}, p99", ours["p99_us"], "us", other.get("p99_us"), 2000)
+        row(f"add beside {name}, p99", ours["p99_us"], "us", other.get("p99_us"), 1000)
         row(f"add beside {name}, worst", ours["max_us"], "us", other.get("max_us"))
 
 
