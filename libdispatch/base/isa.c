@@ -19,7 +19,8 @@ enum { LOWEST = DP_ISA_V1, HIGHEST = DP_ISA_LEVELS - 1 };
 
 static int highest_level(void)
 {
-#ifdef __x86_64__
+/* older versions of clang do not know these names of levels */
+#if defined(__x86_64__) && (!defined(__clang__) || __clang_major__ >= 18)
     if (__builtin_cpu_supports("x86-64-v4"))
         return DP_ISA_V4;
     if (__builtin_cpu_supports("x86-64-v3"))
