@@ -29,7 +29,7 @@ HAS        := $(if $(filter native,$(LEVELS)),$(shell $(CC) -march=native -dM -E
 ONE_LEVEL  := $(if $(HAS),$(lastword v1 $(if $(findstring __AVX2__,$(HAS)),v3) $(if $(findstring __AVX512VL__,$(HAS)),v4)),$(LEVELS))
 $(if $(filter $(ONE_LEVEL),$(ALL_LEVELS)),,$(error LEVELS is '$(LEVELS)'; it can be native or one of: $(ALL_LEVELS)))
 ALL_LEVELS := $(ONE_LEVEL)
-$(if $(filter-out binaries demo install uninstall help,$(or $(MAKECMDGOALS),all)),$(error with LEVELS there are binaries, demo, install and uninstall; tests compare all levels))
+$(if $(filter-out binaries demo install uninstall help fuzzers,$(or $(MAKECMDGOALS),all)),$(error with LEVELS there are binaries, demo, install, uninstall and fuzzers; tests compare all levels))
 endif
 
 # release unless CONFIG says debug or coverage, or SANITIZE is set
@@ -69,10 +69,12 @@ BAD_PLUGINS := $(patsubst tests/plugins/%,$(BUILD)/tests/plugins/%.so,$(basename
 UNIT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,tests/unit))
 TOOLS    := $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(wildcard tests/tools/*.c))
 BENCHES  := $(patsubst tests/bench/%.c,$(BUILD)/tests/bench/%,$(wildcard tests/bench/*.c))
+FUZZERS  := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/*.c))
+FUZZ_PLUGINS := $(addprefix $(BUILD)/fuzz/plugins/,$(addsuffix .so,fast_math lying_note npu observer openmp resident))
 
 # A line for each source that is compiled, with how many there are when nothing is built yet.
-GOAL_OBJ = $(DAEMON_OBJ) $(CLI_OBJ) $(CLIENT_OBJ) $(LIB_OBJ) $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) \
-           $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(CLIENT_TESTS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS))
+GOAL_OBJ = $(DAEMON_OBJ) $(LIB_OBJ) $(if $(filter fuzzers,$(MAKECMDGOALS)),$(FUZZERS) $(FUZZ_PLUGINS),$(CLI_OBJ) $(CLIENT_OBJ) \
+           $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(CLIENT_TESTS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS)))
 LEFT     = $(eval LEFT := $(foreach o,$(sort $(GOAL_OBJ)),$(if $(wildcard $o),,$o)))$(LEFT)
 begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(if $(word $(words $(BEGUN)),$(LEFT)),/$(words $(LEFT)))] $1))
 
@@ -100,6 +102,7 @@ CC_clienttest = $(CC) $(BASE) -Iclients/c $$(pkg-config --cflags libcjson)
 CC_unit   = $(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS))
 CC_tool   = $(CC) $(BASE) $(INC) -Ilibdispatch $$(pkg-config --cflags libcjson)
 CC_bench  = $(CC) $(BASE) $(INC) $$(pkg-config --cflags $(DAEMON_PKGS))
+CC_fuzz   = $(CC) $(BASE) $(INC) -Ilibdispatch -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(DAEMON_PKGS))
 CC_cxx    = $(CXX) $(CXX_CC)
 written   = $(subst ','\'',$(strip $(filter-out ccache,$(CC_$(1)) $(LIBS_$(1)))))
 $(BUILD)/flags/%: FORCE
@@ -250,6 +253,19 @@ $(BUILD)/tests/bench/client: tests/bench/client.c $(CLIENT_A) $(BUILD)/flags/cli
 $(BUILD)/tests/bench/%: tests/bench/%.c $(LIB) $(BUILD)/flags/bench
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_bench) -o $@ $< -L$(BUILD) -ldispatchd -Wl,-rpath,'$$ORIGIN/../..' $$(pkg-config --libs $(DAEMON_PKGS)) -lpthread -lm
+# libFuzzer's programs, for `make fuzz`.  They load no plugin, and those with which the fuzzer of files starts are small.
+$(FUZZERS): | $(BUILD)/gen/proto_params.h
+$(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(LIB_OBJ) $(filter-out %/main.o %/probe.o,$(DAEMON_OBJ)) $(BUILD)/flags/fuzz
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_fuzz) -fsanitize=fuzzer -Wl,--wrap=dlopen -o $@ $(filter %.c %.o,$^) $$(pkg-config --libs $(DAEMON_PKGS)) -ldl -lpthread -lm
+$(BUILD)/fuzz/plugins/%.so: tests/plugins/%.c | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC) -std=gnu11 -Os -s -fPIC -shared -Wl,-z,noseparate-code $(INC) -Iplugins $(own_flags) -o $@ $<
+fuzzers: $(FUZZERS) $(FUZZ_PLUGINS)
+fuzz: ## give each reader of foreign data (T=socket: that one) inputs of libFuzzer for FUZZ_SECONDS (600)
+	$(Q)sh tests/lib/deps.sh clang libclang-rt-14-dev
+	$(Q)$(MAKE) fuzzers CC=clang BUILD=build-fuzz SANITIZE=fuzzer-no-link$(comma)address$(comma)undefined WARN=-Wall CFLAGS=-D__SANITIZE_ADDRESS__ LEVELS=v1
+	$(Q)$(PYTHON) tests/fuzz/fuzz.py build-fuzz $(or $(T),$(notdir $(FUZZERS)))
 
 check: all ## run every test, or with T=index those with that text in their path or name
 	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) T='$(T)' sh tests/run.sh
@@ -299,4 +315,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory demo bench bench-aten fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean
+.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory demo bench bench-aten fuzz fuzzers fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean

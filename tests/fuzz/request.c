@@ -1,0 +1,35 @@
+/* request.c -- fuzzes requests: an input is what a client sends, lines and attachments.  Each
+ * request is parsed, checked, run and answered, without a socket. */
+#define _GNU_SOURCE
+#include "served.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    served_start();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int client = served_connect();
+    struct connection *c = served.connections;
+
+    c->refs++;
+    while (size > 0 && !c->closed) {
+        const uint8_t *end = memchr(data, '\n', size);
+        size_t bytes = end != NULL ? (size_t)(end - data) : size, used = bytes + (end != NULL);
+        const char *line = (const char *)data;
+        data += used;
+        size -= used;
+        job *j = served_run(c, line, bytes, NULL, 0, &data, &size);
+        if (j == NULL)
+            break;
+        connection_job_free(j);
+    }
+    connection_close(c);
+    connection_unref(c);
+    close(client);
+    served_clean();
+    return 0;
+}
