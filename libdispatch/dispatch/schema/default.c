@@ -215,8 +215,12 @@ static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items
                       dp_value *v)
 {
     uint32_t tags = dpi_list_tags(elem);
-    size_t bytes = tags & TAG(INTS) ? sizeof(int64_t) : tags & TAG(DOUBLES) ? sizeof(double) : 1;
-    void *list = dpi_parser_alloc(p, n * (tags & TAG(LIST) ? sizeof(dp_value) : bytes));
+    size_t bytes = tags & TAG(LIST)      ? sizeof(dp_value)
+                   : tags & TAG(INTS)    ? sizeof(int64_t)
+                   : tags & TAG(DOUBLES) ? sizeof(double)
+                   : tags & TAG(BOOLS)   ? sizeof(bool)
+                                         : sizeof(dp_tensor *); /* TENSORS: every item is None */
+    void *list = dpi_parser_alloc(p, n * bytes);
 
     if (list == NULL)
         return false;
@@ -253,7 +257,7 @@ static bool parse_list(dpi_parser *p, const dpi_type *t, dp_value *v)
     uint32_t n = 0;
 
     if (!dpi_parser_accept(p, "[")) {
-        if (!t->sized)
+        if (!t->sized || t->elem->kind == DPI_TYPE_TENSOR)
             return dpi_parser_fail(p, "'['");
         if (t->n > ITEMS_MAX)
             return dpi_parser_over_limit(p, "elements in a default", ITEMS_MAX);

@@ -30,6 +30,53 @@ START_TEST(schema_prints_as_it_stands)
 }
 END_TEST
 
+/* Defaults that print otherwise, and whose print parses to the same values. */
+static const struct {
+    const char *text, *print; /* between "a::b(" and ") -> ()" */
+} printed[] = {
+    {"Tensor?[50] x=None", NULL},
+    {"Tensor?[] x=[None,None]", "Tensor?[] x=[None, None]"},
+};
+
+START_TEST(schema_prints_defaults_that_parse_again)
+{
+    char text[1200], want[1200] = "a::b(Tensor?[50] x=[None";
+
+    snprintf(text, sizeof(text), "a::b(%s) -> ()", printed[_i].text);
+    dp_schema *s = parse(text);
+    for (uint32_t n = s->args[0].def.len; printed[_i].print == NULL && n > 1; n--)
+        strcat(want, ", None");
+    strcat(want, "]) -> ()");
+    if (printed[_i].print != NULL)
+        snprintf(want, sizeof(want), "a::b(%s) -> ()", printed[_i].print);
+    ck_assert_str_eq(s->text, want);
+    dp_schema *again = parse(s->text);
+    ck_assert_str_eq(again->text, want);
+    ck_assert_uint_eq(again->args[0].def.tag, s->args[0].def.tag);
+    ck_assert_uint_eq(again->args[0].def.len, s->args[0].def.len);
+    dp_schema_free(s);
+    dp_schema_free(again);
+}
+END_TEST
+
+static const struct {
+    const char *text, *says; /* `text` as above */
+} refused[] = {
+    {"Tensor[2] x=None", "expected '['"},
+};
+
+START_TEST(schema_defaults_that_are_refused)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_schema *s = NULL;
+    char text[200];
+
+    snprintf(text, sizeof(text), "a::b(%s) -> ()", refused[_i].text);
+    ck_assert_int_eq(dp_schema_parse(text, &s, &err), DP_EVALUE);
+    ck_assert_msg(strstr(err.message, refused[_i].says) != NULL, "%s", err.message);
+}
+END_TEST
+
 START_TEST(schema_numbers_do_not_follow_the_locale)
 {
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
@@ -44,5 +91,7 @@ END_TEST
 UNIT_SUITE(default_value)
 {
     tcase_add_loop_test(tc, schema_prints_as_it_stands, 0, DPI_COUNT(verbatim));
+    tcase_add_loop_test(tc, schema_prints_defaults_that_parse_again, 0, DPI_COUNT(printed));
+    tcase_add_loop_test(tc, schema_defaults_that_are_refused, 0, DPI_COUNT(refused));
     tcase_add_test(tc, schema_numbers_do_not_follow_the_locale);
 }
