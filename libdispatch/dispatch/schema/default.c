@@ -307,6 +307,12 @@ bool dpi_parse_default(dpi_parser *p, const dpi_type *t, dp_value *v)
     default:
         if (w && w->tags == TAG(INT))
             return parse_int_or_enum(p, v);
+        if (w && w->tags == TAG(BOOL))
+            return parse_bool(p, v);
+        if (w && w->tags == TAG(DOUBLE)) {
+            *v = dp_double(0);
+            return parse_double(p, &v->u.d);
+        }
         return accept_word(p, "None") || dpi_parser_fail(p, "None");
     }
 }

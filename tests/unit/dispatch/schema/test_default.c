@@ -35,6 +35,7 @@ static const struct {
     const char *text, *print; /* between "a::b(" and ") -> ()" */
 } printed[] = {
     {"Tensor?[50] x=None", NULL},
+    {"SymFloat[] x=[1, 2.5], SymBool y=True", "SymFloat[] x=[1., 2.5], SymBool y=True"},
     {"Tensor?[] x=[None,None]", "Tensor?[] x=[None, None]"},
 };
 
@@ -63,6 +64,8 @@ static const struct {
     const char *text, *says; /* `text` as above */
 } refused[] = {
     {"Tensor[2] x=None", "expected '['"},
+    {"SymFloat[] x=[None]", "expected a number"},
+    {"SymBool x=None", "expected True or False"},
 };
 
 START_TEST(schema_defaults_that_are_refused)
