@@ -3,6 +3,7 @@
  * Defaults are printed as PyTorch's operator<< for IValue prints them. */
 #include "parse.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Identifiers that native_functions.yaml uses as defaults of integer arguments. */
@@ -64,6 +65,8 @@ static bool parse_double(dpi_parser *p, double *out)
     if (n == 0)
         return dpi_parser_fail(p, "a number");
     *out = strtod(p->at, NULL);
+    if (!__builtin_isfinite(*out)) /* there is no text for it, so it could not be printed */
+        return dpi_parser_fail(p, "a number that a double can hold");
     p->at += n;
     return true;
 }
@@ -319,12 +322,18 @@ bool dpi_parse_default(dpi_parser *p, const dpi_type *t, dp_value *v)
 
 /* -- printing, in the format of IValue's operator<< -- */
 
+/* Numbers without a decimal point and an exponent get a point: a Scalar would be read as an integer
+ * from such a text. */
 static void print_double(dpi_text *t, double d)
 {
+    char text[32];
+
     if (d > -1e10 && d < 1e10 && (double)(int64_t)d == d)
         dpi_text_printf(t, "%s%lld.", d == 0 && __builtin_signbit(d) ? "-" : "", (long long)d);
-    else
-        dpi_text_printf(t, "%.17g", d);
+    else {
+        snprintf(text, sizeof(text), "%.17g", d);
+        dpi_text_printf(t, "%s%s", text, text[strcspn(text, ".e")] == '\0' ? "." : "");
+    }
 }
 
 static void print_string(dpi_text *t, const char *s, size_t n)

@@ -35,6 +35,7 @@ static const struct {
     const char *text, *print; /* between "a::b(" and ") -> ()" */
 } printed[] = {
     {"Tensor?[50] x=None", NULL},
+    {"Scalar x=1e10, float y=-1e16", "Scalar x=10000000000., float y=-10000000000000000."},
     {"SymFloat[] x=[1, 2.5], SymBool y=True", "SymFloat[] x=[1., 2.5], SymBool y=True"},
     {"Tensor?[] x=[None,None]", "Tensor?[] x=[None, None]"},
 };
@@ -65,6 +66,8 @@ static const struct {
 } refused[] = {
     {"Tensor[2] x=None", "expected '['"},
     {"SymFloat[] x=[None]", "expected a number"},
+    {"float x=1e999", "expected a number that a double can hold"},
+    {"Scalar x=1.-1e999j", "expected a number that a double can hold"},
     {"SymBool x=None", "expected True or False"},
 };
 
