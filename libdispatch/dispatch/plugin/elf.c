@@ -197,14 +197,39 @@ static const char *header_fault(const Elf64_Phdr *ph, const span *s)
                : NULL;
 }
 
+/* Check that notes and dynamic segments have no more bytes than the file: thousands of headers of
+ * the same bytes would take memory and time without end.  NULL: no fault. */
+static const char *repeated_fault(const dpi_elf *e)
+{
+    bool has_dynamic = false;
+    uint64_t notes = 0;
+    Elf64_Phdr ph;
+
+    for (unsigned i = 0; dpi_elf_segment(e, i, &ph); i++) {
+        if (ph.p_type == PT_DYNAMIC && has_dynamic)
+            return "has two dynamic segments";
+        has_dynamic = has_dynamic || ph.p_type == PT_DYNAMIC;
+        if (ph.p_type == PT_NOTE && ph.p_filesz > e->n - notes)
+            return "has notes that overlap or lie past its end";
+        notes += ph.p_type == PT_NOTE ? ph.p_filesz : 0;
+    }
+    return NULL;
+}
+
 int dpi_elf_check_segments(const dpi_elf *e, const char *path, dp_error *err)
 {
+    enum { HEADERS_MAX = 128 }; /* linkers make about 12; each relocation is compared with all */
     const char *fault = NULL;
     span s = {0, 0, false};
     Elf64_Phdr ph;
 
+    if (e->eh.e_phnum > HEADERS_MAX)
+        return dp_error_set(err, DP_EPLUGIN, "'%s' has %u program headers, expected at most %d",
+                            path, e->eh.e_phnum, HEADERS_MAX);
     if (e->eh.e_phnum && dpi_elf_at(e, e->eh.e_phoff, (uint64_t)e->eh.e_phnum * sizeof(ph)) == NULL)
         fault = "is cut short: its headers lie past its end";
+    if (fault == NULL)
+        fault = repeated_fault(e);
     for (unsigned i = 0; fault == NULL && dpi_elf_segment(e, i, &ph); i++)
         fault = ph.p_type == PT_LOAD ? load_segment_fault(e, &ph, &s) : NULL;
     for (unsigned i = 0; fault == NULL && dpi_elf_segment(e, i, &ph); i++)

@@ -30,7 +30,8 @@ uint64_t dpi_elf_offset(const dpi_elf *e, uint64_t address);
 /* Do the `bytes` bytes at `address` lie in the memory of one segment? */
 bool dpi_elf_has(const dpi_elf *e, uint64_t address, uint64_t bytes);
 /* Check that the segments lie in the file and, in memory, in ascending order without overlap, and
- * that the headers PT_DYNAMIC, PT_TLS, PT_GNU_RELRO and PT_GNU_EH_FRAME point into the segments.
+ * that the headers PT_DYNAMIC, PT_TLS, PT_GNU_RELRO and PT_GNU_EH_FRAME point into the segments;
+ * and that the file has few headers, one dynamic segment, and no more bytes of notes than bytes.
  * DP_EPLUGIN: a check fails.  The dynamic linker does not check this: it maps a segment at its
  * address even over other memory.  A trial load in another process may not show the fault, because
  * there the addresses may be unused. */

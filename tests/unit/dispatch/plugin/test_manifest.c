@@ -227,6 +227,53 @@ START_TEST(manifest_refuses_segments_of_other_memory)
 }
 END_TEST
 
+/* Headers that would have the same part of a file read again and again. */
+static const struct {
+    uint32_t type;
+    unsigned times; /* how often the first header of that type is repeated */
+    const char *says;
+} repeaters[] = {
+    {PT_NOTE, 0, ""},
+    {PT_DYNAMIC, 1, "has two dynamic segments"},
+    {PT_NOTE, 3, "has notes that overlap"},
+    {PT_NULL, 65000, "expected at most 128"},
+};
+
+START_TEST(manifest_refuses_headers_that_repeat)
+{
+    void *bytes;
+    size_t n;
+    Elf64_Ehdr eh;
+    Elf64_Phdr ph = {.p_type = PT_NULL};
+
+    ck_assert_int_eq(dpi_file_read(built("plugins/template"), &bytes, &n, &err), 0);
+    memcpy(&eh, bytes, sizeof(eh));
+    unsigned total = eh.e_phnum + repeaters[_i].times;
+    unsigned char *longer = calloc(1, n + total * sizeof(ph)), *to = longer + n;
+    memcpy(longer, bytes, n);
+    for (unsigned i = 0; i < eh.e_phnum && repeaters[_i].type != PT_NULL; i++) {
+        memcpy(&ph, longer + eh.e_phoff + i * sizeof(ph), sizeof(ph));
+        if (ph.p_type == repeaters[_i].type)
+            break;
+    }
+    memcpy(to, longer + eh.e_phoff, eh.e_phnum * sizeof(ph));
+    if (ph.p_type == PT_NOTE) {
+        ph.p_offset = 0;
+        ph.p_filesz = n / 2;
+    }
+    for (unsigned i = eh.e_phnum; i < total; i++)
+        memcpy(to + i * sizeof(ph), &ph, sizeof(ph));
+    eh.e_phoff = n;
+    eh.e_phnum = (Elf64_Half)total;
+    memcpy(longer, &eh, sizeof(eh));
+    int rc = parse(longer, n + total * sizeof(ph));
+    ck_assert_msg(rc == (repeaters[_i].times == 0 ? 0 : DP_EPLUGIN), "%d: %s", rc, err.message);
+    says(err.message, repeaters[_i].says);
+    free(longer);
+    dp_free(bytes);
+}
+END_TEST
+
 /* Return the value of `tag` in the dynamic section: an address in the first segment, which is the
  * offset in the file, too. */
 static uint64_t dynamic_value(const unsigned char *bytes, int64_t tag)
@@ -331,6 +378,7 @@ UNIT_SUITE(manifest)
     tcase_add_test(tc, manifest_refuses_two_names);
     tcase_add_test(tc, manifest_passes_over_notes_of_others);
     tcase_add_loop_test(tc, manifest_refuses_segments_of_other_memory, 0, DPI_COUNT(liars));
+    tcase_add_loop_test(tc, manifest_refuses_headers_that_repeat, 0, DPI_COUNT(repeaters));
     tcase_add_test(tc, manifest_refuses_what_the_linker_would_not_look_at);
     tcase_add_test(tc, manifest_survives_every_mutation);
     tcase_add_test(tc, manifest_survives_every_failed_allocation);
