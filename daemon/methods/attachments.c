@@ -73,7 +73,10 @@ int announcement_check(const request *rq, const cJSON *attachments, const cJSON 
     if (!in_batch && n != rq->n_attachments)
         return dp_error_set(err, DP_EVALUE, "attachments: %zu announced but %zu came", n,
                             rq->n_attachments);
-    n = cJSON_IsNumber(fds) ? (size_t)fds->valuedouble : 0;
+    n = 0;
+    if (fds != NULL && !read_count(fds, LIMIT_DESCRIPTORS, &n))
+        return dp_error_set(err, DP_EVALUE, "fds: expected a count of at most %d descriptors",
+                            LIMIT_DESCRIPTORS);
     if (!in_batch && n != (rq->received != NULL ? rq->received->n : 0))
         return dp_error_set(err, DP_EVALUE, "fds: %zu announced but %zu came", n,
                             rq->received != NULL ? rq->received->n : 0);
