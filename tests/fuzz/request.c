@@ -27,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         connection_job_free(j);
     }
+    /* the loop has not seen server.shutdown, and a new daemon for the next input would take long */
+    atomic_store(&served.shutdown, false);
     connection_close(c);
     connection_unref(c);
     close(client);

@@ -25,7 +25,7 @@ static const char served_limits[] =
     "line_bytes = 4096\nattachment_bytes = 8192\nattachments = 8\nbatch = 8\njson_depth = 16\n"
     "json_nodes = 1024\njson_number_bytes = 24\noutstanding = 8\noutstanding_bytes = 8192\n"
     "outstanding_descriptors = 4\nwaiting_descriptors = 4\nmaps = 4\nshare_from = 4096\n"
-    "cancel_bytes = 64\ninline_bytes = 512\nunsent_bytes = 65536\nanswer_bytes = 1048576\n"
+    "cancel_bytes = 64\ninline_bytes = 512\nunsent_bytes = 65536\nanswer_bytes = 65536\n"
     "answer_attachment_bytes = 65536\nsilent_ms = 20\nsession_tensors = 256\nuid_names = 8\n"
     "session_generators = 4\nsession_failed = 4\nstore_header_bytes = 8192\nstore_tensors = 64\n"
     "linger_ms = 0\ndrain_ms = 0\nprogram_steps = 16\nsession_programs = 4\nprogram_cache = 4\n"
