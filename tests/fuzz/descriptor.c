@@ -2,8 +2,8 @@
  * and which files of which kind, size and seals go with it.
  *
  * After the mark 0xff: "f", a kind and a size of two bytes make a file, which goes with the next
- * bytes; "t" and a size truncate the newest file, "e" and a byte seal it, "w" and a byte write
- * one. */
+ * bytes; "t" and a size truncate the newest file, "p" punches a hole into it, "e" and a byte seal
+ * it, "w" and a byte write one. */
 #define _GNU_SOURCE
 #include "stream.h"
 #include <fcntl.h>
@@ -97,6 +97,8 @@ static void act(stream *s, uint8_t what)
             close(fd);
     } else if (what == 't') {
         FUZZ_CHECK(ftruncate(newest, size_of(stream_word(s))) <= 0, "truncated");
+    } else if (what == 'p') {
+        fallocate(newest, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096);
     } else if (what == 'e') {
         fcntl(newest, F_ADD_SEALS, (int)stream_byte(s));
     } else if (what == 'w') {

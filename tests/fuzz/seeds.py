@@ -107,6 +107,7 @@ def pieces():
     many = b"".join(request("tensor.read", {"tensor": 1, "as": "attachment"}) for _ in range(12))
     yield request("tensor.create", {"dtype": "uint8", "shape": [999], "strides": [0], "data": [1]}) + many + b"\xffr\xffh"
     yield b"".join(request("session.sync", {}) for _ in range(9)) + b"\xffx."
+    yield request("session.sync", {}) + b"\xffs\xffu\xffs" + request("session.sync", {})
     yield b'{"jsonrpc":"2.0","id":1,"method":"session.sync"' + b" " * 4096 + b"\xffs}\n" + request("session.get", {})
 
 
@@ -123,7 +124,7 @@ def passed():
         yield file(kind, 32768 + 16) + request("store.load", {"fd": 0}, fds=1)
         yield file(kind, 0) + request("tensor.create", {"data": [1]}, fds=1) + b"\xffs" + file(kind, 1) + b"\n"
     once = request("op.call", {"op": "t::sum_once", "args": [whole]}, fds=1)
-    for change in (b"\xfft\0\0", b"\xffw\x07", b"\xffe\x0f"):
+    for change in (b"\xfft\0\0", b"\xffp", b"\xffw\x07", b"\xffe\x0f"):
         yield file(0, 4096) + once + b"\xffs" + change + request("op.call", {
             "op": "t::sum_once", "args": [{"dtype": "int8", "shape": [4096], "map": 1}]})
     yield file(1, 4096) + request("tensor.create", whole, fds=1) + b"\xffs" + request("tensor.create", {
@@ -244,8 +245,8 @@ def words_of(name):
         return options + limits + [" KiB", " MiB", " GiB", " ms", " s", " min", " h", "true", "false", "text", "json"]
     found = list(WORDS.get(name, [])) or protocol_words()
     if name in ("socket", "descriptor"):
-        found += ["\xffs", "\xffr", "\xffh", "\xffx"]
-    return found + (["\xfff", "\xfft", "\xffe", "\xffw"] if name == "descriptor" else [])
+        found += ["\xffs", "\xffr", "\xffh", "\xffx", "\xffu"]
+    return found + (["\xfff", "\xfft", "\xffp", "\xffe", "\xffw"] if name == "descriptor" else [])
 
 
 def write(name, folder, built):

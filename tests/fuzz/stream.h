@@ -2,7 +2,8 @@
  *
  * Every byte is sent, except 0xff and the byte that follows it: "s" ends a piece, so that the
  * daemon receives what was sent until then; "r" reads the answers; "h" shuts down the client's
- * sending side; "x" closes the connection; another 0xff is sent once.  A fuzzer may add others. */
+ * sending side; "u" sends urgent data; "x" closes the connection; another 0xff is sent once.  A
+ * fuzzer may add others. */
 #ifndef STREAM_H
 #define STREAM_H
 
@@ -103,6 +104,8 @@ static inline void stream_act(stream *s, uint8_t what)
         stream_read(s);
     else if (what == 'h')
         shutdown(s->fd, SHUT_WR);
+    else if (what == 'u')
+        send(s->fd, "u", 1, MSG_OOB | MSG_DONTWAIT | MSG_NOSIGNAL);
     else if (s->act != NULL)
         s->act(s, what);
 }
