@@ -13,23 +13,35 @@ static void sizes_to_json(jw *w, const char *name, const int64_t *sizes, int n)
     jw_array_end(w);
 }
 
-static void keys_to_json(jw *w, dp_keyset s)
+/* Has the key the same name for as long as the process runs?  Named backends, and the kinds of
+ * wrapper tensors, come and go with plugins, and their keys go to others. */
+static bool has_fixed_name(dp_key k)
+{
+    int functionality = dp_key_functionality(k), backend = dp_key_backend(k);
+
+    return (functionality < DP_F_Kind0 || functionality > DP_F_Kind7) &&
+           (backend < DP_B_NAMED_FIRST || backend >= DP_B_NAMED_FIRST + DP_B_NAMED_MAX);
+}
+
+/* Write the names of the keys in `s`.  Returns whether all names are fixed. */
+static bool keys_to_json(jw *w, dp_keyset s)
 {
     dp_key keys[128];
     char text[DP_KEY_NAME_MAX];
     size_t n = dp_keyset_list(s, keys, sizeof(keys) / sizeof(keys[0]));
+    bool fixed = true;
 
     jw_array(w);
-    for (size_t i = 0; i < n && i < sizeof(keys) / sizeof(keys[0]); i++)
+    for (size_t i = 0; i < n && i < sizeof(keys) / sizeof(keys[0]); i++) {
         jw_str(w, dp_key_name(keys[i], text));
+        fixed = fixed && has_fixed_name(keys[i]);
+    }
     jw_array_end(w);
+    return fixed;
 }
 
-#define NAMED_BACKENDS (((UINT64_C(1) << DP_B_NAMED_MAX) - 1) << DP_B_NAMED_FIRST)
-
 /* Write the names of the keys in `s`.  `last` caches the text for one set: most tensors have the
- * same keys as the previous tensor.  Only sets of built-in keys are cached, because the names of
- * other keys can change. */
+ * same keys as the previous tensor.  Only sets whose names are fixed are cached. */
 void keyset_to_json(jw *w, const char *name, dp_keyset s)
 {
     static _Thread_local struct {
@@ -44,9 +56,9 @@ void keyset_to_json(jw *w, const char *name, dp_keyset s)
         return;
     }
     size_t from = w->len;
-    keys_to_json(w, s);
+    bool fixed = keys_to_json(w, s);
     size_t n = w->len - from;
-    if (w->failed || (s.backend & NAMED_BACKENDS) != 0 || n > sizeof(last.text))
+    if (w->failed || !fixed || n > sizeof(last.text))
         return;
     last.set = s;
     last.n = n;

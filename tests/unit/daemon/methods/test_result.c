@@ -1,5 +1,6 @@
 /* test_result.c -- values of answers as JSON: scalars, lists, tensors with handles, data or an
  * attachment. */
+#include "base/kind.h"
 #include "values.h"
 
 static dp_tensor *make(void)
@@ -71,6 +72,29 @@ START_TEST(sizes_of_tensors)
 }
 END_TEST
 
+/* Return the text of the set that has only the key of a kind with this name. */
+static const char *key_of_kind(const char *name, int *slot)
+{
+    ck_assert_int_eq(dpi_kind_register(name, "unit", false, slot, &err), 0);
+    jw_fini(&rq.out);
+    jw_init(&rq.out);
+    jw_object(&rq.out);
+    keyset_to_json(&rq.out, "keys", dp_keyset_of(dpi_kind_key(*slot)));
+    jw_object_end(&rq.out);
+    dpi_kind_unregister(*slot);
+    return written();
+}
+
+START_TEST(a_key_has_the_name_of_the_kind_that_has_it_now)
+{
+    int first, second;
+
+    ck_assert_str_eq(key_of_kind("oldkind", &first), "{\"keys\":[\"oldkind\"]}");
+    ck_assert_str_eq(key_of_kind("newkind", &second), "{\"keys\":[\"newkind\"]}");
+    ck_assert_int_eq(first, second);
+}
+END_TEST
+
 UNIT_SUITE(result)
 {
     tcase_add_checked_fixture(tc, values_begin, values_end);
@@ -78,4 +102,5 @@ UNIT_SUITE(result)
     tcase_add_test(tc, a_tensor_gets_a_fresh_handle);
     tcase_add_test(tc, data_and_attachments_have_no_handle);
     tcase_add_test(tc, sizes_of_tensors);
+    tcase_add_test(tc, a_key_has_the_name_of_the_kind_that_has_it_now);
 }
