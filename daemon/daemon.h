@@ -34,6 +34,7 @@
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \
     X(SILENT_MS, silent_ms, 5000)     /* a client silent for longer may give way to a new one */   \
     X(SESSIONS, sessions, 4096)       /* a new session may end one that has no connection */       \
+    X(UIDS, uids, 256) /* a new uid may replace one that holds nothing; never the daemon's own */    \
     X(UID_BYTES, uid_bytes,                                                                        \
       (int64_t)1 << 46) /* all that sessions of a uid hold; by default, the machine's memory */    \
     /* for each uid that is not the daemon's own: */                                               \
@@ -74,7 +75,6 @@
     X(STUCK_WORKERS, stuck_workers, 256)  /* replaced workers (executor.c), beside `workers` */    \
     X(WATCH_CHANGES, watch_changes, 64)   /* unsent notifications of registry.watch */             \
     X(METRIC_SERIES, metric_series, 4096) /* kernels whose calls server.metrics tells apart */     \
-    X(METRIC_UIDS, metric_uids, 64)       /* uids, beside the daemon's own, with figures */        \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),

@@ -37,6 +37,7 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_CONNECTIONS] = {MIN_CONNECTIONS, 60000},
     [LIMIT_AT_SILENT_MS] = {1, TIME_MOST},
     [LIMIT_AT_SESSIONS] = {1, 1 << 20},
+    [LIMIT_AT_UIDS] = {1, 4096},
     [LIMIT_AT_UID_BYTES] = {1, BYTES_MOST},
     [LIMIT_AT_UID_SESSIONS] = {1, 1 << 20},
     [LIMIT_AT_UID_CONNECTIONS] = {1, 60000},
@@ -68,7 +69,6 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_PROBE_MS] = {1, 60 * 60 * 1000},
     [LIMIT_AT_WATCH_CHANGES] = {1, 1 << 16},
     [LIMIT_AT_METRIC_SERIES] = {0, 1 << 20},
-    [LIMIT_AT_METRIC_UIDS] = {0, 1024},
     [LIMIT_AT_STUCK_WORKERS] = {0, LIMIT_STUCK_WORKERS},
 };
 

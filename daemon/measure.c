@@ -17,23 +17,23 @@ static size_t method_index(const method *m)
 
 void request_call_begin(request *rq, const dp_bound *b, metric_call *out)
 {
-    metrics_begin(metrics_of(rq), rq->conn->figures, rq->ctx, b, ((job *)rq)->work.kernel, out);
+    metrics_begin(metrics_of(rq), rq->conn->user->figures, rq->ctx, b, ((job *)rq)->work.kernel, out);
 }
 
 void request_call_end(request *rq, const metric_call *c, bool failed)
 {
-    metrics_end(metrics_of(rq), rq->conn->figures, c, failed);
+    metrics_end(metrics_of(rq), rq->conn->user->figures, c, failed);
 }
 
 void request_failed(request *rq, const method *m, int rpc, const dp_error *err)
 {
     if (rq->conn != NULL) /* NULL: the answer to a client that gets no connection */
-        metrics_failure(metrics_of(rq), rq->conn->figures, method_index(m), rpc, err);
+        metrics_failure(metrics_of(rq), rq->conn->user->figures, method_index(m), rpc, err);
 }
 
 void measure_request(const job *j, uint64_t now)
 {
     const request *rq = &j->rq;
 
-    metrics_request(metrics_of(rq), rq->conn->figures, method_index(rq->method), now - rq->t_read);
+    metrics_request(metrics_of(rq), rq->conn->user->figures, method_index(rq->method), now - rq->t_read);
 }

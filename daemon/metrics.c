@@ -41,54 +41,50 @@ static void table_fini(metric_table *t)
     dp_free(t->methods);
 }
 
-int metrics_init(metrics *m, const int64_t *limits, dp_error *err)
+int metrics_init(metrics *m, dp_error *err)
 {
     memset(m, 0, sizeof(*m));
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->fold, NULL);
-    metrics_limits(m, limits);
     return table_init(&m->all, err);
-}
-
-void metrics_limits(metrics *m, const int64_t *limits)
-{
-    pthread_mutex_lock(&m->lock);
-    m->max_series = limits[LIMIT_AT_METRIC_SERIES];
-    m->max_uids = limits[LIMIT_AT_METRIC_UIDS];
-    pthread_mutex_unlock(&m->lock);
 }
 
 void metrics_fini(metrics *m)
 {
     table_fini(&m->all);
-    for (metric_table *t = m->foreign, *next; t != NULL; t = next) {
-        next = t->next;
-        table_fini(t);
-        dp_free(t);
-    }
     pthread_mutex_destroy(&m->fold);
     pthread_mutex_destroy(&m->lock);
 }
 
-metric_table *metrics_of_uid(metrics *m, uid_t uid)
+metric_table *metrics_table_new(metrics *m, dp_error *err)
 {
-    pthread_mutex_lock(&m->lock);
-    metric_table *t = m->foreign;
-    while (t != NULL && t->uid != uid)
-        t = t->next;
-    if (t == NULL && m->n_foreign < m->max_uids && (t = dp_calloc(1, sizeof(*t))) != NULL) {
-        if (table_init(t, NULL) == 0) {
-            t->uid = uid;
-            t->next = m->foreign;
-            m->foreign = t;
-            m->n_foreign++;
-        } else {
-            dp_free(t);
-            t = NULL;
-        }
+    metric_table *t = dp_calloc(1, sizeof(*t));
+
+    if (t == NULL || table_init(t, err) < 0) {
+        dp_free(t);
+        dp_error_set(err, DP_ERESOURCE, "out of memory: metrics");
+        return NULL;
     }
-    pthread_mutex_unlock(&m->lock);
+    t->metrics = m;
+    pthread_mutex_lock(&m->fold);
+    t->next = m->foreign;
+    m->foreign = t;
+    pthread_mutex_unlock(&m->fold);
     return t;
+}
+
+void metrics_table_free(metric_table *t)
+{
+    if (t == NULL)
+        return;
+    metric_table **p = &t->metrics->foreign;
+    pthread_mutex_lock(&t->metrics->fold);
+    while (*p != t)
+        p = &(*p)->next;
+    *p = t->next;
+    pthread_mutex_unlock(&t->metrics->fold);
+    table_fini(t);
+    dp_free(t);
 }
 
 /* -- series; the caller holds metrics.lock -- */
@@ -131,14 +127,14 @@ static metric_series *gone_find(metric_table *t, const metric_series *like)
 }
 
 /* Return the series of a kernel; a new one if there is none; `over` if there is no room for it. */
-static metric_series *series_of(const metrics *m, metric_table *t, const char *op,
+static metric_series *series_of(metric_table *t, const char *op,
                                 const dp_kernel_origin *from)
 {
     metric_series *s = series_find(t, from->id);
 
     if (s != NULL)
         return s;
-    if ((int64_t)t->n_series >= m->max_series || (s = dp_calloc(1, sizeof(*s))) == NULL)
+    if (t->n_series >= LIMIT_SIZE(METRIC_SERIES) || (s = dp_calloc(1, sizeof(*s))) == NULL)
         return &t->over;
     s->kernel = from->id;
     s->op = op;
@@ -183,8 +179,8 @@ void metrics_begin(metrics *m, metric_table *own, dp_ctx *ctx, const dp_bound *b
         if (from.id == 0)
             return;
         pthread_mutex_lock(&m->lock);
-        out->all = series_of(m, &m->all, dp_op_name(b->op), &from);
-        out->own = own != NULL ? series_of(m, own, dp_op_name(b->op), &from) : NULL;
+        out->all = series_of(&m->all, dp_op_name(b->op), &from);
+        out->own = own != NULL ? series_of(own, dp_op_name(b->op), &from) : NULL;
     }
     out->all->running++;
     if (own != NULL)
@@ -359,11 +355,8 @@ void metrics_fold(metrics *m, uint64_t *live, size_t n)
     if (n > 0)
         qsort(live, n, sizeof(*live), compare_numbers);
     pthread_mutex_lock(&m->fold);
-    pthread_mutex_lock(&m->lock);
-    metric_table *foreign = m->foreign; /* later tables are put before it */
-    pthread_mutex_unlock(&m->lock);
     fold_table(m, &m->all, live, n);
-    for (metric_table *t = foreign; t != NULL; t = t->next)
+    for (metric_table *t = m->foreign; t != NULL; t = t->next)
         fold_table(m, t, live, n);
     pthread_mutex_unlock(&m->fold);
 }

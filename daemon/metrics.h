@@ -3,7 +3,7 @@
  * The daemon counts per request and per call of op.call, never inside the library: a request takes
  * microseconds, a call of the library tens of nanoseconds.  The counters of one uid are a
  * metric_table.  The table `all` has the counters of all uids together, and each uid that is not
- * the daemon's own has a table of its own, which is all that its clients see. */
+ * the daemon's own has a table of its own (user.figures), which is all that its clients see. */
 #ifndef DAEMON_METRICS_H
 #define DAEMON_METRICS_H
 
@@ -68,7 +68,7 @@ const char *metric_limit_name(size_t i); /* i < METRIC_LIMITS */
 
 typedef struct metric_table {
     struct metric_table *next;
-    uid_t uid;
+    struct metrics *metrics; /* borrowed */
     metric_series *heads[METRIC_HEADS];
     size_t n_series;
     metric_series over;     /* calls of kernels for which there was no series left or no memory */
@@ -87,21 +87,18 @@ typedef struct loop_turns {
 typedef struct metrics {
     pthread_mutex_t
         lock; /* of the tables.  Every request takes it, so it is held for microseconds */
-    pthread_mutex_t fold; /* taken before `lock` by workers that fold or copy tables */
+    /* taken before `lock` by workers that fold or copy tables; protects `foreign` */
+    pthread_mutex_t fold;
     metric_table all;
     metric_table *foreign; /* the tables of other uids */
-    unsigned n_foreign;
-    int64_t max_series, max_uids; /* limits metric_series and metric_uids */
     loop_turns turns;
 } metrics;
 
-/* `limits`: [LIMITS]. */
-int metrics_init(metrics *m, const int64_t *limits, dp_error *err);
-void metrics_limits(metrics *m, const int64_t *limits); /* Put other limits in force. */
+int metrics_init(metrics *m, dp_error *err);
 void metrics_fini(metrics *m);
-/* Return the table of a uid that is not the daemon's own; NULL: LIMIT_METRIC_UIDS have one, or no
- * memory.  It is freed by metrics_fini() only.  Any thread. */
-metric_table *metrics_of_uid(metrics *m, uid_t uid);
+/* Make a table for a uid that is not the daemon's own.  NULL: out of memory.  Any thread. */
+metric_table *metrics_table_new(metrics *m, dp_error *err);
+void metrics_table_free(metric_table *t); /* NULL is allowed; any thread */
 
 /* -- counting; any thread; `own` is the table of the client's uid, NULL for the daemon's own -- */
 

@@ -44,8 +44,6 @@ static void apply(server *s, reload *r)
     log_format_set(r->next.log_format);
     limits_apply(r->limits);
     sessions_limits(&s->sessions, r->limits);
-    names_limits(&s->names, r->limits);
-    metrics_limits(&s->metrics, r->limits);
     options_need_restart(s->options, &r->next, report_restart);
     reload_fini(s);
     *kept = r->next;

@@ -99,8 +99,6 @@ typedef struct daemon_calls {
     /* Send `line`, a message that answers no request, to the client; takes over its memory.  The
      * message is dropped if the client does not read or has left. */
     void (*notify)(struct connection *c, jw *line);
-    /* The table of named tensors, borrowed. */
-    struct name_table *(*names)(struct connection *c);
     /* List the stuck calls; returns their number. */
     size_t (*stuck)(struct connection *c, stuck_call out[WORKERS_MOST]);
     /* The connection begins or ends to get notifications about changes of the registry. */
@@ -421,20 +419,22 @@ void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *
 
 /* -- names.c: named tensors, which belong to a uid and outlive sessions; any thread -- */
 
-typedef struct name_table name_table;
-/* Give `t` a name; the table takes its own reference.  The name must not be longer than
+typedef struct user user;
+user *session_user(const struct session *s); /* borrowed: the record of the session's uid */
+/* Give `t` a name of `u`, which takes its own reference.  The name must not be longer than
  * LIMIT_TENSOR_NAME_BYTES.  Pass a tensor to which no handle refers (dp_tensor_detached()), because
  * nobody may resize it.  DP_EEXISTS: the name is taken.  DP_ERESOURCE: a limit of the uid's account
  * is reached, or out of memory.  After an error nothing has changed. */
-int names_add(name_table *all, uid_t uid, const char *name, dp_tensor *t, dp_error *err);
-dp_tensor *names_get(name_table *all, uid_t uid, const char *name); /* owned; NULL: no such name */
+int names_add(user *u, const char *name, dp_tensor *t, dp_error *err);
+dp_tensor *names_get(user *u, const char *name); /* owned; NULL: no such name */
 /* Remove the name and return its tensor, owned; NULL: no such name. */
-dp_tensor *names_take(name_table *all, uid_t uid, const char *name);
+dp_tensor *names_take(user *u, const char *name);
 /* Return the tensor, owned, of the first name that sorts after `name`, and replace `name` by that
  * name; NULL: there is none.  The first name of all sorts after "". */
-dp_tensor *names_next(name_table *all, uid_t uid, char name[LIMIT_TENSOR_NAME_BYTES + 1]);
-/* Get the usage of one uid: its named tensors, and unlinked tensors that are still in use. */
-void names_of_uid(name_table *all, uid_t uid, dp_usage *named, dp_usage *unlinked);
+dp_tensor *names_next(user *u, char name[LIMIT_TENSOR_NAME_BYTES + 1]);
+/* Get what the named tensors of `u` use: DP_HOLDER_NAMES, and DP_HOLDER_INTERMEDIATES for unlinked
+ * tensors that are still in use. */
+void names_usage(const user *u, dp_usage out[DP_HOLDERS]);
 
 /* -- probe.c -- */
 

@@ -44,7 +44,7 @@ static void collect(server *s, const struct session *asker, figures *f)
     *f = (figures){0};
     pthread_mutex_lock(&s->connections_lock);
     for (const struct connection *c = s->connections; c != NULL; c = c->next) {
-        if (!session_may_see(asker, c->uid))
+        if (!session_may_see(asker, c->user->uid))
             continue;
         f->connections++;
         f->paused += atomic_load_explicit(&c->paused, memory_order_relaxed);
@@ -54,14 +54,13 @@ static void collect(server *s, const struct session *asker, figures *f)
     pthread_mutex_lock(&s->executor.lock);
     for (const struct connection *c = s->executor.waiting; c != NULL; c = c->next_waiting) {
         uint64_t read = c->queue.head->rq.t_read;
-        if (!session_may_see(asker, c->uid))
+        if (!session_may_see(asker, c->user->uid))
             continue;
         f->waiting++;
         f->oldest = now > read && now - read > f->oldest ? now - read : f->oldest;
     }
     pthread_mutex_unlock(&s->executor.lock);
     f->sessions = sessions_usage(&s->sessions, asker, f->held);
-    names_usage(&s->names, asker, f->held);
 }
 
 /* -- text -- */
@@ -304,12 +303,9 @@ int scrape(request *rq, char **text, size_t *bytes, dp_error *err)
     metric_copy copy;
     figures f;
 
-    if (!all && rq->conn->figures == NULL)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "no figures of uid %ld: %lld uids have figures already (metric_uids)",
-                            (long)rq->conn->uid, (long long)LIMIT(METRIC_UIDS));
     if (scrape_fold(s, a, err) < 0 ||
-        metrics_copy(&s->metrics, all ? &s->metrics.all : rq->conn->figures, a, &copy, err) < 0)
+        metrics_copy(&s->metrics, all ? &s->metrics.all : rq->conn->user->figures, a, &copy, err) <
+            0)
         return err->code;
     collect(s, rq->session, &f);
     if (all)

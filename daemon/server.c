@@ -188,7 +188,6 @@ static void ask_shutdown(struct connection *c, int64_t drain_ms)
 static void usage_get(struct connection *c, const struct session *asker, dp_usage out[DP_HOLDERS])
 {
     sessions_usage(&c->server->sessions, asker, out);
-    names_usage(&c->server->names, asker, out);
 }
 
 static int64_t sessions_get(struct connection *c, const struct session *asker, session_info **out,
@@ -286,7 +285,6 @@ static const daemon_calls calls = {
     .session = connection_session,
     .cancel = connection_cancel,
     .watch = watch,
-    .names = connection_names,
     .store = connection_store,
     .notify = connection_notify,
     .stuck = stuck_get,
@@ -415,7 +413,7 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     int rc = limits_compute(o, limits, err);
     limits_apply(limits);
     sessions_init(&s->sessions, limits);
-    names_init(&s->names, limits);
+    s->sessions.metrics = &s->metrics;
     pthread_mutex_init(&s->notices.lock, NULL);
     s->store.dir = -1;
     pthread_mutex_init(&s->connections_lock, NULL);
@@ -423,7 +421,7 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     s->registry_listener = (dp_listener){.changed = on_changed, .arg = s, .noted = on_note};
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
-    if (metrics_init(&s->metrics, limits, err) < 0 ||
+    if (metrics_init(&s->metrics, err) < 0 ||
         store_open(&s->store, o->data_path, err) < 0 || endpoint_open(&s->endpoint, o, err) < 0)
         return err->code;
     if (rc < 0 || init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
@@ -479,7 +477,6 @@ bool server_fini(server *s)
     endpoint_close(&s->endpoint);
     sessions_fini(&s->sessions);
     reload_fini(s);
-    names_fini(&s->names);
     store_close(&s->store);
     connection_notices_drop(s);
     metrics_fini(&s->metrics);

@@ -8,7 +8,6 @@
 #include "changes.h"
 #include "executor/executor.h"
 #include "metrics.h"
-#include "names.h"
 #include "options.h"
 #include "placement.h"
 #include "session.h"
@@ -45,7 +44,6 @@ typedef struct server {
     placement placement;
     executor executor;
     sessions sessions;
-    name_table names;
     store store;
     notices notices;
     metrics metrics;

@@ -104,6 +104,7 @@ static void session_free(struct session *s)
     dp_grad_end(s->account);
     dp_account_share(s->account, UINT64_MAX); /* frees memory kept for later tensors */
     dp_account_close(s->account);
+    user_unref(s->user);
     pthread_mutex_destroy(&s->lock);
     dp_free(s);
 }
@@ -129,6 +130,7 @@ struct session *session_new_for(sessions *all, uid_t uid, dp_error *err)
         session_generators_init(s, err) < 0) {
         dp_account_close(s->account);
         dp_streams_free(s->streams);
+        user_unref(s->user);
         dp_free(s);
         return NULL;
     }
@@ -266,6 +268,11 @@ struct session *session_unref(struct session *s)
 uint64_t session_id(const struct session *s)
 {
     return s->id;
+}
+
+user *session_user(const struct session *s)
+{
+    return s->user;
 }
 
 programs *session_programs(struct session *s)

@@ -7,9 +7,8 @@
 #define DAEMON_SESSION_H
 
 #include "client_handles.h"
-#include "request.h"
+#include "users.h"
 #include <stdatomic.h>
-#include <sys/types.h>
 
 /* A session's queue in the executor: its connections that have a request to run, sorted by the time
  * since when that request waits (job.since).  Lock: executor.lock. */
@@ -68,21 +67,13 @@ void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: not found */
 /* Remove the item and return its object; NULL: not found. */
 void *handle_list_take(handle_list *l, uint64_t id);
 
-/* A uid that has, or had, sessions.  Its record stays until the daemon ends: memory that its
- * sessions left in plugins counts for its later sessions, too.  Lock: sessions.lock. */
-typedef struct user {
-    struct user *next;
-    uid_t uid;
-    unsigned n_sessions, n_connections; /* of the sessions that can be joined */
-    dp_account_group *group;            /* owned: the accounts of all sessions of the uid */
-} user;
-enum { USERS_MOST = 1024 }; /* most uids that may use one daemon */
-
 typedef struct sessions {
-    dp_holder_limit limits[DP_HOLDERS]; /* limits of each session's account */
-    pthread_mutex_t lock;
+    /* limits of the account of each session, and of each uid's account for named tensors */
+    dp_holder_limit limits[DP_HOLDERS];
+    pthread_mutex_t lock; /* also of the members of `users` */
     user *users;
     unsigned n_users;
+    struct metrics *metrics; /* borrowed: where uids have their figures; NULL: they have none */
     struct session *head;  /* sessions that can be joined */
     struct session *ended; /* sessions that have ended, for sessions_reap() to release */
     uint64_t last_id;      /* id of the newest session */
@@ -103,7 +94,7 @@ struct session {
     char label[32]; /* name of the session for reports about running calls */
     /* Lock of the next four members: sessions.lock. */
     struct session *next;
-    user *user; /* borrowed */
+    user *user; /* counted reference */
     unsigned n_connections;
     bool ended; /* no longer in sessions.head */
     int64_t linger_ms;
@@ -158,12 +149,10 @@ uint64_t sessions_ended(sessions *all); /* number of sessions that have ended si
 
 /* Store the limits of each holder, from `limits` [LIMITS]. */
 void sessions_holder_limits(const int64_t *limits, dp_holder_limit out[DP_HOLDERS]);
-/* Find or make the record of `uid`.  The caller holds the lock.  NULL: see `*err`. */
-user *users_get(sessions *all, uid_t uid, dp_error *err);
-void users_fini(sessions *all);
 /* May `asker` see and end the sessions of this uid?  Only the daemon's own uid may, for others. */
 bool session_may_see(const struct session *asker, uid_t uid);
-/* Sum up the usage of all sessions that `asker` may see; returns their number. */
+/* Sum up the usage of all sessions, and of the named tensors of all uids, that `asker` may see.
+ * Returns the number of these sessions. */
 uint64_t sessions_usage(sessions *all, const struct session *asker, dp_usage out[DP_HOLDERS]);
 /* List the sessions, or the users, that `asker` may see.  `*out`: owned array; returns its length.
  * DP_ERESOURCE: out of memory. */

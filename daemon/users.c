@@ -1,10 +1,71 @@
-/* users.c -- which uid has which sessions, and who may see and end them.
+/* users.c -- the records of uids: which uid has which sessions, and who may see and end them.
  *
  * All sessions of a uid have accounts of one group, whose limit is `uid_bytes`.  Clients of another
  * uid than the daemon's own see only their own sessions. */
+#include "metrics.h"
 #include "session.h"
 #include <string.h>
 #include <unistd.h>
+
+/* -- records -- */
+
+/* Free `u`, which may be incomplete and is in no list. */
+static void user_free(user *u)
+{
+    names_drop(u);
+    dp_account_close(u->named);
+    dp_account_group_close(u->group);
+    metrics_table_free(u->figures);
+    dp_free(u);
+}
+
+static int user_init(user *u, sessions *all, dp_error *err)
+{
+    if (dp_account_group_new(limit_names[LIMIT_AT_UID_BYTES], (uint64_t)LIMIT(UID_BYTES), &u->group,
+                             err) < 0 ||
+        dp_account_new(all->limits, &u->named, err) < 0)
+        return err->code;
+    if (u->uid == geteuid() || all->metrics == NULL)
+        return 0;
+    u->figures = metrics_table_new(all->metrics, err);
+    return u->figures != NULL ? 0 : err->code;
+}
+
+static bool is_nothing(const dp_usage held[DP_HOLDERS])
+{
+    for (int h = 0; h < DP_HOLDERS; h++)
+        if (held[h].count > 0 || held[h].bytes > 0)
+            return false;
+    return true;
+}
+
+/* May the record of `u` be freed?  Nothing may be charged for the uid any more: memory that its
+ * sessions left in plugins is. */
+static bool is_idle(const user *u)
+{
+    dp_usage held[DP_HOLDERS], named[DP_HOLDERS];
+
+    if (u->refs > 0 || u->n_names > 0)
+        return false;
+    dp_account_group_usage(u->group, held);
+    dp_account_usage(u->named, named);
+    return is_nothing(held) && is_nothing(named);
+}
+
+/* Free an idle record, to make room for another uid. */
+static void drop_one(sessions *all)
+{
+    user **p = &all->users;
+
+    while (*p != NULL && !is_idle(*p))
+        p = &(*p)->next;
+    user *u = *p;
+    if (u == NULL)
+        return;
+    *p = u->next;
+    all->n_users--;
+    user_free(u);
+}
 
 user *users_get(sessions *all, uid_t uid, dp_error *err)
 {
@@ -12,10 +73,15 @@ user *users_get(sessions *all, uid_t uid, dp_error *err)
 
     while (u != NULL && u->uid != uid)
         u = u->next;
-    if (u != NULL)
+    if (u != NULL) {
+        u->refs++;
         return u;
-    if (all->n_users >= USERS_MOST) {
-        dp_error_set(err, DP_ERESOURCE, "%d uids have used this daemon, no more can", USERS_MOST);
+    }
+    if (all->n_users >= LIMIT_SIZE(UIDS))
+        drop_one(all);
+    if (all->n_users >= LIMIT_SIZE(UIDS) && uid != geteuid()) {
+        dp_error_set(err, DP_ERESOURCE, "%u uids use this daemon, no more can (uids)",
+                     all->n_users);
         return NULL;
     }
     u = dp_calloc(1, sizeof(*u));
@@ -23,24 +89,41 @@ user *users_get(sessions *all, uid_t uid, dp_error *err)
         dp_error_set(err, DP_ERESOURCE, "out of memory: a uid");
         return NULL;
     }
-    if (dp_account_group_new(limit_names[LIMIT_AT_UID_BYTES], (uint64_t)LIMIT(UID_BYTES), &u->group,
-                             err) < 0) {
-        dp_free(u);
+    u->uid = uid;
+    u->all = all;
+    if (user_init(u, all, err) < 0) {
+        user_free(u);
         return NULL;
     }
-    u->uid = uid;
+    u->refs = 1;
     u->next = all->users;
     all->users = u;
     all->n_users++;
     return u;
 }
 
+user *user_ref(user *u)
+{
+    pthread_mutex_lock(&u->all->lock);
+    u->refs++;
+    pthread_mutex_unlock(&u->all->lock);
+    return u;
+}
+
+void user_unref(user *u)
+{
+    if (u == NULL)
+        return;
+    pthread_mutex_lock(&u->all->lock);
+    u->refs--;
+    pthread_mutex_unlock(&u->all->lock);
+}
+
 void users_fini(sessions *all)
 {
     for (user *u = all->users, *next; u != NULL; u = next) {
         next = u->next;
-        dp_account_group_close(u->group);
-        dp_free(u);
+        user_free(u);
     }
     all->users = NULL;
 }
@@ -83,8 +166,10 @@ void sessions_limits(sessions *all, const int64_t *limits)
     }
     for (struct session *s = all->head; s != NULL; s = s->next)
         dp_account_limits_changed(s->account);
-    for (user *u = all->users; u != NULL; u = u->next)
+    for (user *u = all->users; u != NULL; u = u->next) {
+        dp_account_limits_changed(u->named);
         dp_account_group_set_limit(u->group, (uint64_t)limits[LIMIT_AT_UID_BYTES]);
+    }
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -134,6 +219,11 @@ uint64_t sessions_usage(sessions *all, const struct session *asker, dp_usage out
         dp_account_usage(s->account, held);
         add_usage(out, held);
     }
+    for (const user *u = all->users; u != NULL; u = u->next)
+        if (session_may_see(asker, u->uid)) {
+            dp_account_usage(u->named, held);
+            add_usage(out, held);
+        }
     pthread_mutex_unlock(&all->lock);
     return n;
 }
@@ -181,6 +271,8 @@ int64_t users_list(sessions *all, const struct session *asker, user_info **out, 
         i->connections = u->n_connections;
         dp_account_group_usage(u->group, held);
         i->bytes = add_usage(i->usage, held);
+        dp_account_usage(u->named, held);
+        add_usage(i->usage, held);
     }
     pthread_mutex_unlock(&all->lock);
     return *out != NULL ? n : dp_error_set(err, DP_ERESOURCE, "out of memory: list of uids");

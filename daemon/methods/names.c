@@ -3,14 +3,9 @@
 #include "methods.h"
 #include <string.h>
 
-static name_table *all_names(request *rq)
+static user *user_of(const request *rq)
 {
-    return rq->daemon->names(rq->conn);
-}
-
-static uid_t uid_of(request *rq)
-{
-    return session_uid(rq->session);
+    return session_user(rq->session);
 }
 
 int tensor_name_check(const char *name, const json_path *at, dp_error *err)
@@ -45,7 +40,7 @@ int run_add_name(request *rq, const dp_tensor *t, const char *name, dp_error *er
         rc = detach(rq, t, &own, err);
     if (rc < 0)
         return rc;
-    rc = names_add(all_names(rq), uid_of(rq), name, own, err);
+    rc = names_add(user_of(rq), name, own, err);
     if (rc == 0) {
         dp_tensor_fix(own);
         rq->run->named = name;
@@ -63,7 +58,7 @@ static bool nearest(request *rq, const char *name, char out[LIMIT_TENSOR_NAME_BY
     dp_tensor *t;
 
     out[0] = '\0';
-    while ((t = names_next(all_names(rq), uid_of(rq), next)) != NULL) {
+    while ((t = names_next(user_of(rq), next)) != NULL) {
         if (nearest_name(name, both, out[0] != '\0' ? 2 : 1) == next)
             memcpy(out, next, strlen(next) + 1);
         dp_tensor_unref(t);
@@ -77,15 +72,15 @@ static int fail_unknown(request *rq, const char *name, const json_path *at, dp_e
     bool some = nearest(rq, name, near);
 
     return json_path_fail(err, DP_ENOTFOUND, at,
-                          "no tensor of uid %ld has the name '%.100s'%s%.100s%s", (long)uid_of(rq),
-                          name, some ? ", did you mean '" : "", some ? near : "", some ? "'?" : "");
+                          "no tensor of uid %ld has the name '%.100s'%s%.100s%s",
+                          (long)session_uid(rq->session), name, some ? ", did you mean '" : "", some ? near : "", some ? "'?" : "");
 }
 
 int run_find_name(request *rq, const char *name, const json_path *at, dp_tensor **out,
                   dp_error *err)
 {
     int rc = tensor_name_check(name, at, err);
-    dp_tensor *t = rc == 0 ? names_get(all_names(rq), uid_of(rq), name) : NULL;
+    dp_tensor *t = rc == 0 ? names_get(user_of(rq), name) : NULL;
 
     if (rc < 0)
         return rc;
@@ -138,7 +133,7 @@ int tensor_unlink(request *rq, const tensor_unlink_params *p, jw *w, dp_error *e
     DP_VIEW(v, t);
     if (!run_may_reach(rq, v.device) || !run_is_quick(rq, tensor_bytes(t) / FREED_BYTES))
         return DP_EWORKER;
-    t = names_take(all_names(rq), uid_of(rq), p->name);
+    t = names_take(user_of(rq), p->name);
     if (t == NULL)
         return fail_unknown(rq, p->name, &at, err);
     dp_tensor_unref(t);
@@ -157,7 +152,7 @@ int tensor_names(request *rq, jw *w, dp_error *err)
     jw_object(w);
     jw_key(w, "names");
     jw_array(w);
-    while (rc == 0 && !w->failed && (t = names_next(all_names(rq), uid_of(rq), name)) != NULL) {
+    while (rc == 0 && !w->failed && (t = names_next(user_of(rq), name)) != NULL) {
         jw_object(w);
         member_str(w, "name", name);
         jw_key(w, "value");

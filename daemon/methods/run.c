@@ -351,8 +351,7 @@ void run_undo(request *rq)
             session_object_release(rq->session, handle);
     }
     if (r->named != NULL)
-        dp_tensor_unref(
-            names_take(rq->daemon->names(rq->conn), session_uid(rq->session), r->named));
+        dp_tensor_unref(names_take(session_user(rq->session), r->named));
     r->named = NULL;
     while (rq->n_parts > 0)
         dp_tensor_unref(rq->parts[--rq->n_parts].packed);

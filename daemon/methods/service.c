@@ -345,12 +345,12 @@ static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *e
 
 int session_get(request *rq, jw *w, dp_error *err)
 {
-    dp_usage usage[DP_HOLDERS], unlinked;
+    dp_usage usage[DP_HOLDERS], named[DP_HOLDERS];
 
     (void)err;
     dp_account_usage(session_account(rq->session), usage);
-    names_of_uid(rq->daemon->names(rq->conn), session_uid(rq->session), &usage[DP_HOLDER_NAMES],
-                 &unlinked);
+    names_usage(session_user(rq->session), named);
+    usage[DP_HOLDER_NAMES] = named[DP_HOLDER_NAMES];
     jw_object(w);
     write_state(rq, w, rq->state);
     usage_to_json(w, usage);

@@ -170,10 +170,9 @@ static struct connection *connection_new(server *s, int fd, uid_t uid, dp_error 
         return NULL;
     }
     c->poll.data = c;
-    c->figures = uid == geteuid() ? NULL : metrics_of_uid(&s->metrics, uid);
     c->server = s;
     c->fd = fd;
-    c->uid = uid;
+    c->user = user_ref(session_user(c->session));
     c->settle = settle;
     c->to_read = SIZE_MAX;
     c->opened = nanos();
@@ -198,7 +197,7 @@ static struct connection *longest_silent(const server *s, uid_t uid)
     struct connection *found = NULL;
 
     for (struct connection *c = s->connections; c != NULL; c = c->next)
-        if (now - c->opened > max_ns && may_replace(uid, c->uid) &&
+        if (now - c->opened > max_ns && may_replace(uid, c->user->uid) &&
             c->n_jobs == (c->pending != NULL) && (found == NULL || c->opened < found->opened))
             found = c;
     return found;
@@ -212,7 +211,7 @@ static bool uid_is_full(const server *s, uid_t uid)
     if (uid == geteuid())
         return false;
     for (const struct connection *c = s->connections; c != NULL; c = c->next)
-        n += c->uid == uid;
+        n += c->user->uid == uid;
     return n >= LIMIT(UID_CONNECTIONS);
 }
 
@@ -292,7 +291,7 @@ void connections_close_ended(server *s)
 int connection_join(struct connection *c, const char *key, dp_error *err)
 {
     server *s = c->server;
-    struct session *joined = session_join(&s->sessions, c->uid, key);
+    struct session *joined = session_join(&s->sessions, c->user->uid, key);
 
     if (joined == NULL)
         return dp_error_set(err, DP_ENOTFOUND, "no session has the key '%s'", key);
@@ -316,9 +315,4 @@ struct session *connection_session(struct connection *c)
 struct store *connection_store(struct connection *c)
 {
     return &c->server->store;
-}
-
-name_table *connection_names(struct connection *c)
-{
-    return &c->server->names;
 }

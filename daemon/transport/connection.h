@@ -23,10 +23,8 @@ struct connection {
      * `parse`, and `poll` until it is closed. */
     int refs;
     uint64_t number;
-    uid_t uid;       /* of the client, when it connected */
     uint64_t opened; /* time (nanos()) when the connection was accepted */
-    /* counters of the client's uid; NULL: that of the daemon, or there is no table left */
-    struct metric_table *figures;
+    user *user; /* counted reference: the record of the uid that the client had when it connected */
     int fd;
     uv_poll_t poll;
     int events; /* events that `poll` waits for */
@@ -119,7 +117,6 @@ void connection_watch(struct connection *c, bool watching);
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);
 int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err);
-name_table *connection_names(struct connection *c);   /* for daemon_calls.names */
 struct store *connection_store(struct connection *c); /* for daemon_calls.store */
 
 /* -- notices.c -- */

@@ -59,6 +59,7 @@ void connection_unref(struct connection *c)
     dp_keyset_unpin(c->state.pinned);
     drop_maps(c);
     sync_drop(&c->state.failures);
+    user_unref(c->user);
     dp_free(c);
 }
 
@@ -335,7 +336,7 @@ void connection_close_because(struct connection *c, const dp_error *why)
 {
     log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"%s\"",
                (unsigned long long)c->number, why->message);
-    metrics_failure(&c->server->metrics, c->figures, n_methods + 1, 0, why);
+    metrics_failure(&c->server->metrics, c->user->figures, n_methods + 1, 0, why);
     connection_say_why(c->fd, why);
     connection_close(c);
 }

@@ -7,6 +7,7 @@
 
 static server s;
 static metric_table *own;
+static user other, daemons;
 static struct connection c;
 static job j;
 static dp_error err;
@@ -14,15 +15,17 @@ static dp_error err;
 static void begin(void)
 {
     s.metrics = (metrics){0};
-    ck_assert_int_eq(metrics_init(&s.metrics, limit_defaults, &err), 0);
-    own = metrics_of_uid(&s.metrics, 12345);
-    c = (struct connection){.server = &s, .figures = own};
+    ck_assert_int_eq(metrics_init(&s.metrics, &err), 0);
+    own = metrics_table_new(&s.metrics, &err);
+    other = (user){.figures = own};
+    c = (struct connection){.server = &s, .user = &other};
     j = (job){.rq = {.conn = &c, .t_read = 1000}};
     dp_error_set(&err, DP_ENOTFOUND, "none");
 }
 
 static void end(void)
 {
+    metrics_table_free(own);
     metrics_fini(&s.metrics);
 }
 
@@ -32,7 +35,7 @@ START_TEST(a_request_is_counted_from_the_time_when_it_was_read)
     measure_request(&j, 3500);
     ck_assert_uint_eq(s.metrics.all.methods[3].times.nanos, 2500);
     ck_assert_uint_eq(own->methods[3].times.nanos, 2500);
-    c.figures = NULL; /* a client of the daemon's own uid */
+    c.user = &daemons; /* a client of the daemon's own uid */
     measure_request(&j, 3500);
     ck_assert_uint_eq(s.metrics.all.methods[3].times.nanos, 5000);
     ck_assert_uint_eq(own->methods[3].times.nanos, 2500);

@@ -2,8 +2,9 @@
 #include "metrics.h"
 #include "dispatch/call/bound.h"
 #include "methods/methods.h"
+#include "options.h"
 
-enum { OTHER_UID = 12345, KERNELS = 3 };
+enum { KERNELS = 3 };
 
 static metrics m;
 static dp_arena *arena;
@@ -22,8 +23,8 @@ static void begin_with(int64_t max_series)
 
     memcpy(limits, limit_defaults, sizeof(limits));
     limits[LIMIT_AT_METRIC_SERIES] = max_series;
-    limits[LIMIT_AT_METRIC_UIDS] = 1;
-    ck_assert_int_eq(metrics_init(&m, limits, &err), 0);
+    limits_apply(limits);
+    ck_assert_int_eq(metrics_init(&m, &err), 0);
     schemas = DEFINE("d", "f(Tensor x) -> Tensor");
     kernels = rec_attach(reg, "kernels", f_block, 1);
     ck_assert_int_eq(dp_bind(ctx, "t::f", &self, 1, NULL, 0, &call), 0);
@@ -39,6 +40,7 @@ static void begin(void)
 static void end(void)
 {
     metrics_fini(&m);
+    limits_apply(limit_defaults);
     dp_arena_free(arena);
     rec_detach(reg, kernels);
     rec_detach(reg, schemas);
@@ -102,11 +104,10 @@ END_TEST
 
 START_TEST(another_uid_has_figures_of_its_own)
 {
-    metric_table *own = metrics_of_uid(&m, OTHER_UID);
+    dp_error err = DP_ERROR_INIT;
+    metric_table *own = metrics_table_new(&m, &err), *third = metrics_table_new(&m, &err);
 
-    ck_assert_ptr_nonnull(own);
-    ck_assert_ptr_eq(metrics_of_uid(&m, OTHER_UID), own);
-    ck_assert_ptr_null(metrics_of_uid(&m, OTHER_UID + 1)); /* the limit is 1 */
+    ck_assert(own != NULL && third != NULL);
     called(NULL, false);
     called(own, false);
     metrics_request(&m, own, 0, 1000);
@@ -114,6 +115,11 @@ START_TEST(another_uid_has_figures_of_its_own)
     ck_assert_uint_eq(copy.n_series, 1);
     ck_assert_uint_eq(calls_of(&copy.series[0]), 1);
     ck_assert_uint_eq(copy.methods[0].times.buckets[0], 1);
+    read_table(third);
+    ck_assert_uint_eq(copy.n_series, 0);
+    metrics_table_free(own);
+    metrics_table_free(third);
+    ck_assert_ptr_null(m.foreign);
     read_table(&m.all);
     ck_assert_uint_eq(calls_of(&copy.series[0]), 2);
     ck_assert_uint_eq(copy.methods[0].times.buckets[0], 1);

@@ -145,6 +145,54 @@ START_TEST(limits_change_for_sessions_that_exist)
 }
 END_TEST
 
+/* Make a session of `uid`, which is left at once. */
+static void visit(uid_t uid)
+{
+    struct session *s = session_new_for(&all, uid, &err);
+
+    ck_assert_msg(s != NULL, "%s", err.message);
+    session_leave(s);
+    sessions_reap(&all, UINT64_MAX, false);
+}
+
+START_TEST(a_uid_that_holds_nothing_gives_way)
+{
+    int64_t limits[LIMITS], size = 4;
+    dp_tensor *t = NULL;
+
+    memcpy(limits, limit_defaults, sizeof(limits));
+    limits[LIMIT_AT_UIDS] = 4; /* three have sessions */
+    limits_apply(limits);
+    visit(geteuid() + 3);
+    visit(geteuid() + 4); /* instead of the one before */
+    ck_assert_uint_eq(all.n_users, 4);
+    struct session *s = session_new_for(&all, geteuid() + 4, &err);
+    ck_assert_int_eq(dp_tensor_new(DP_UINT8, DP_DEVICE_CPU, 1, &size, NULL, &t, &err), 0);
+    ck_assert_int_eq(names_add(session_user(s), "kept", t, &err), 0);
+    dp_tensor_unref(t);
+    ck_assert_ptr_null(session_new_for(&all, geteuid() + 5, &err));
+    ck_assert_str_eq(err.message, "4 uids use this daemon, no more can (uids)");
+    session_leave(s);
+    sessions_reap(&all, UINT64_MAX, false);
+    ck_assert_ptr_null(session_new_for(&all, geteuid() + 5, &err)); /* a name is left */
+    s = session_new_for(&all, geteuid() + 4, &err);
+    dp_tensor_unref(names_take(session_user(s), "kept"));
+    session_leave(s);
+    sessions_reap(&all, UINT64_MAX, false);
+    visit(geteuid() + 5);
+    session_leave(own); /* which gives way, too, but is never refused */
+    sessions_reap(&all, UINT64_MAX, false);
+    s = session_new_for(&all, geteuid() + 6, &err);
+    struct session *last = session_new_for(&all, geteuid() + 7, &err);
+    ck_assert_uint_eq(all.n_users, 4);
+    own = session_new(&all, &err);
+    ck_assert_ptr_nonnull(own);
+    ck_assert_uint_eq(all.n_users, 5);
+    session_leave(s);
+    session_leave(last);
+}
+END_TEST
+
 START_TEST(no_memory_for_lists)
 {
     session_info *listed;
@@ -176,5 +224,6 @@ UNIT_SUITE(users)
     tcase_add_test(tc, sessions_are_ended_by_those_who_see_them);
     tcase_add_test(tc, another_uid_has_so_many_sessions);
     tcase_add_test(tc, limits_change_for_sessions_that_exist);
+    tcase_add_test(tc, a_uid_that_holds_nothing_gives_way);
     tcase_add_test(tc, no_memory_for_lists);
 }

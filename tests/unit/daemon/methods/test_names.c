@@ -1,36 +1,12 @@
 /* test_names.c -- tensor.name and tensor.open at each allocation that fails; lengths of names. */
-#include "names.h"
 #include "values.h"
-
-static name_table all;
-
-static name_table *table(struct connection *c)
-{
-    (void)c;
-    return &all;
-}
-
-static const daemon_calls calls = {.names = table};
-
-static void setup(void)
-{
-    values_begin();
-    names_init(&all, limit_defaults);
-    rq.daemon = &calls;
-}
-
-static void teardown(void)
-{
-    names_fini(&all);
-    values_end();
-}
 
 static uint64_t named(void)
 {
-    dp_usage names, unlinked;
+    dp_usage held[DP_HOLDERS];
 
-    names_of_uid(&all, session_uid(rq.session), &names, &unlinked);
-    return names.count;
+    names_usage(session_user(rq.session), held);
+    return held[DP_HOLDER_NAMES].count;
 }
 
 START_TEST(a_name_has_a_length)
@@ -86,7 +62,7 @@ END_TEST
 
 UNIT_SUITE(methods_names)
 {
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, values_begin, values_end);
     tcase_add_test(tc, a_name_has_a_length);
     tcase_add_test(tc, naming_and_opening_at_the_nth_allocation_that_fails);
 }
