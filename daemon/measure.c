@@ -15,14 +15,24 @@ static size_t method_index(const method *m)
     return m >= methods && m < methods + n_methods ? (size_t)(m - methods) : n_methods;
 }
 
-void request_call_begin(request *rq, const dp_bound *b, metric_call *out)
+void measure_call(request *rq)
 {
-    metrics_begin(metrics_of(rq), rq->conn->user->figures, rq->ctx, b, ((job *)rq)->work.kernel, out);
+    if (rq->call.from.id == 0)
+        return;
+    metrics_call(metrics_of(rq), rq->conn->user->figures, &rq->call);
+    rq->call.from.id = 0;
 }
 
-void request_call_end(request *rq, const metric_call *c, bool failed)
+void request_call_begin(request *rq, const dp_bound *b)
 {
-    metrics_end(metrics_of(rq), rq->conn->user->figures, c, failed);
+    measure_call(rq); /* of the request before in a batch */
+    metrics_begin(rq->ctx, b, ((job *)rq)->work.kernel, &rq->call);
+}
+
+void request_call_end(request *rq, bool failed)
+{
+    rq->call.nanos = nanos() - rq->call.began;
+    rq->call.failed = failed;
 }
 
 void request_failed(request *rq, const method *m, int rpc, const dp_error *err)
@@ -31,9 +41,11 @@ void request_failed(request *rq, const method *m, int rpc, const dp_error *err)
         metrics_failure(metrics_of(rq), rq->conn->user->figures, method_index(m), rpc, err);
 }
 
-void measure_request(const job *j, uint64_t now)
+void measure_request(job *j, uint64_t now)
 {
-    const request *rq = &j->rq;
+    request *rq = &j->rq;
 
-    metrics_request(metrics_of(rq), rq->conn->user->figures, method_index(rq->method), now - rq->t_read);
+    metrics_request(metrics_of(rq), rq->conn->user->figures, method_index(rq->method),
+                    now - rq->t_read, &rq->call);
+    rq->call.from.id = 0;
 }

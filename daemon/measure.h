@@ -4,7 +4,11 @@
 
 #include "job.h"
 
-/* Count the request of `j`, which has run and whose answer is complete at time `now` (nanos()). */
-void measure_request(const job *j, uint64_t now);
+/* Count the request of `j`, which has run and whose answer is complete at time `now` (nanos()), and
+ * the call that it made. */
+void measure_request(job *j, uint64_t now);
+/* Count the call that `rq` made, if that is not counted yet: `rq` may end without an answer of its
+ * own. */
+void measure_call(request *rq);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { KERNELS_KNOWN = 32 }; /* kernels that a thread remembers */
+
 const uint64_t metric_bounds[METRIC_BOUNDS] = {
     1000,     3000,     10000,     30000,     100000,     300000,     1000000,    3000000,
     10000000, 30000000, 100000000, 300000000, 1000000000, 3000000000, 10000000000};
@@ -127,9 +129,9 @@ static metric_series *gone_find(metric_table *t, const metric_series *like)
 }
 
 /* Return the series of a kernel; a new one if there is none; `over` if there is no room for it. */
-static metric_series *series_of(metric_table *t, const char *op,
-                                const dp_kernel_origin *from)
+static metric_series *series_of(metric_table *t, const metric_call *c)
 {
+    const dp_kernel_origin *from = &c->from;
     metric_series *s = series_find(t, from->id);
 
     if (s != NULL)
@@ -137,7 +139,7 @@ static metric_series *series_of(metric_table *t, const char *op,
     if (t->n_series >= LIMIT_SIZE(METRIC_SERIES) || (s = dp_calloc(1, sizeof(*s))) == NULL)
         return &t->over;
     s->kernel = from->id;
-    s->op = op;
+    s->op = c->op;
     dp_key_name(from->key, s->key);
     memcpy(s->plugin, from->plugin, sizeof(s->plugin));
     s->generation = from->generation;
@@ -160,61 +162,55 @@ static void times_add(metric_times *t, uint64_t nanos)
     t->nanos += nanos;
 }
 
-void metrics_begin(metrics *m, metric_table *own, dp_ctx *ctx, const dp_bound *b, uint64_t kernel,
-                   metric_call *out)
+/* Describe kernel `number` of the call `b`.  Each thread remembers the kernels that it called last,
+ * because dp_bound_origin() costs as much as a small call; numbers of kernels are never reused. */
+static const dp_kernel_origin *origin_of(dp_ctx *ctx, const dp_bound *b, uint64_t number)
 {
-    dp_kernel_origin from;
+    static _Thread_local dp_kernel_origin last[KERNELS_KNOWN];
+    dp_kernel_origin *from = &last[number % KERNELS_KNOWN];
 
-    *out = (metric_call){0};
+    if (from->id != number)
+        dp_bound_origin(ctx, b, from);
+    return from;
+}
+
+void metrics_begin(dp_ctx *ctx, const dp_bound *b, uint64_t kernel, metric_call *out)
+{
+    out->from.id = 0;
     if (kernel == 0)
         return;
-    kernel = DP_KERNEL_BELOW(kernel);
-    pthread_mutex_lock(&m->lock);
-    out->all = series_find(&m->all, kernel);
-    out->own = own != NULL ? series_find(own, kernel) : NULL;
-    bool known = out->all != NULL && (own == NULL || out->own != NULL);
-    if (!known) { /* the first call of this kernel */
-        pthread_mutex_unlock(&m->lock);
-        dp_bound_origin(ctx, b, &from);
-        if (from.id == 0)
-            return;
-        pthread_mutex_lock(&m->lock);
-        out->all = series_of(&m->all, dp_op_name(b->op), &from);
-        out->own = own != NULL ? series_of(own, dp_op_name(b->op), &from) : NULL;
-    }
-    out->all->running++;
-    if (own != NULL)
-        out->own->running++;
-    pthread_mutex_unlock(&m->lock);
+    out->from = *origin_of(ctx, b, DP_KERNEL_BELOW(kernel));
+    out->op = dp_op_name(b->op);
     out->began = nanos();
 }
 
-static void series_end(metric_series *s, uint64_t nanos, bool failed)
+/* The caller holds metrics.lock. */
+static void add_call(metric_table *t, const metric_call *c)
 {
-    s->running--;
-    s->errors += failed;
-    times_add(&s->times, nanos);
+    metric_series *s = series_of(t, c);
+
+    s->errors += c->failed;
+    times_add(&s->times, c->nanos);
 }
 
-void metrics_end(metrics *m, metric_table *own, const metric_call *c, bool failed)
+void metrics_call(metrics *m, metric_table *own, const metric_call *c)
 {
-    uint64_t took = nanos() - c->began;
-
-    if (c->all == NULL)
-        return;
     pthread_mutex_lock(&m->lock);
-    series_end(c->all, took, failed);
+    add_call(&m->all, c);
     if (own != NULL)
-        series_end(c->own, took, failed);
+        add_call(own, c);
     pthread_mutex_unlock(&m->lock);
 }
 
-void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos)
+void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos,
+                     const metric_call *c)
 {
     pthread_mutex_lock(&m->lock);
-    times_add(&m->all.methods[which].times, nanos);
-    if (own != NULL)
-        times_add(&own->methods[which].times, nanos);
+    for (metric_table *t = &m->all; t != NULL; t = t == &m->all ? own : NULL) {
+        times_add(&t->methods[which].times, nanos);
+        if (c->from.id != 0)
+            add_call(t, c);
+    }
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -325,7 +321,7 @@ static void fold_list(metric_table *t, metric_series **p, const uint64_t *live, 
 
     while (*p != NULL) {
         metric_series *s = *p;
-        if (s->kernel != 0 && s->running == 0 &&
+        if (s->kernel != 0 &&
             (n == 0 || bsearch(&s->generation, live, n, sizeof(*live), compare_numbers) == NULL)) {
             *p = s->next;
             s->next = gone;

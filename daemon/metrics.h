@@ -32,7 +32,6 @@ struct metric_series {
     char key[DP_KEY_NAME_MAX];
     char plugin[DP_LIMIT_NAME_BYTES + 1];
     uint64_t generation;
-    unsigned running; /* calls that have begun and not ended: the series must not be folded */
     uint64_t errors;
     metric_times times;
 };
@@ -85,8 +84,8 @@ typedef struct loop_turns {
 } loop_turns;
 
 typedef struct metrics {
-    pthread_mutex_t
-        lock; /* of the tables.  Every request takes it, so it is held for microseconds */
+    /* of the tables.  Every request takes it once, at its end, so it is held for microseconds */
+    pthread_mutex_t lock;
     /* taken before `lock` by workers that fold or copy tables; protects `foreign` */
     pthread_mutex_t fold;
     metric_table all;
@@ -102,14 +101,14 @@ void metrics_table_free(metric_table *t); /* NULL is allowed; any thread */
 
 /* -- counting; any thread; `own` is the table of the client's uid, NULL for the daemon's own -- */
 
-/* Begin to measure the call `b` in context `ctx`.  `kernel`: the result of dp_bound_kernel(); 0:
- * the call will fail, and is not measured. */
-void metrics_begin(metrics *m, metric_table *own, dp_ctx *ctx, const dp_bound *b, uint64_t kernel,
-                   metric_call *out);
-void metrics_end(metrics *m, metric_table *own, const metric_call *c, bool failed);
-/* Count a request of method `which` (index into `methods`; n_methods: a batch), which took
- * `nanos`. */
-void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos);
+/* Begin to measure the call `b` in context `ctx`, without a lock.  `kernel`: the result of
+ * dp_bound_kernel(); 0: the call will fail, and is not measured. */
+void metrics_begin(dp_ctx *ctx, const dp_bound *b, uint64_t kernel, metric_call *out);
+void metrics_call(metrics *m, metric_table *own, const metric_call *c); /* Count a call. */
+/* Count a request of method `which` (index into `methods`; n_methods: a batch), which took `nanos`,
+ * and the call `c`, if `c->from.id` is not 0.  The lock is taken once. */
+void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos,
+                     const metric_call *c);
 /* Count the failure of a request of method `which` (n_methods + 1: none) with `*err`.  `rpc`: the
  * code of JSON-RPC.  If the message names a limit in parentheses, as all errors by limits do, that
  * refusal is counted, too. */
@@ -128,8 +127,8 @@ typedef struct metric_copy {
 } metric_copy;
 /* Copy the counters of table `t` into `a`.  A worker. */
 int metrics_copy(metrics *m, const metric_table *t, dp_arena *a, metric_copy *out, dp_error *err);
-/* Fold the series of kernels whose generation is none of `live` [n], which gets sorted, and that
- * do not run.  A worker. */
+/* Fold the series of kernels whose generation is none of `live` [n], which gets sorted.  A
+ * worker. */
 void metrics_fold(metrics *m, uint64_t *live, size_t n);
 
 /* -- turns of the event loop -- */

@@ -145,6 +145,14 @@ typedef struct answer_part { /* bytes that follow the answer's line */
 
 void descriptors_free(descriptors *d); /* Close the descriptors; `d` may be NULL.  descriptors.c */
 
+/* The last call of op.call that a request made, which is not in the figures yet (measure.c). */
+typedef struct metric_call {
+    dp_kernel_origin from; /* `id` 0: there is none */
+    const char *op;        /* lives as long as the registry */
+    uint64_t began, nanos; /* time (nanos()) when it began; how long it took */
+    bool failed;
+} metric_call;
+
 /* One message and its answer.  transport/life.c creates a request; deadlines.c creates a second
  * request to answer the first one at its deadline.  One thread at a time runs a request; see
  * job.h. */
@@ -178,6 +186,7 @@ typedef struct request {
     uint64_t bytes_charged; /* bytes of line and attachments, counted for LIMIT_OUTSTANDING_BYTES */
     bool close_after;       /* close the connection after this answer was sent */
     struct run *run;        /* state of the running method; defined in methods/run.c */
+    metric_call call;
     /* not 0: the request was cancelled, its client has left, or the daemon stops; any thread may
      * write it */
     dp_cancel_flag cancel;
@@ -272,16 +281,10 @@ void maps_free(maps *m);            /* Drop all numbers; `m` may be NULL. */
 
 /* -- measure.c: measurements for server.metrics; any thread -- */
 
-/* A call that is being measured: its counters (metrics.h; NULL: none) among those of all uids and
- * among those of the client's uid, and the time (nanos()) when it began. */
-typedef struct metric_call {
-    struct metric_series *all, *own;
-    uint64_t began;
-} metric_call;
 /* Begin and end to measure the kernel of the call `b`, which was described to
- * placement_may_run(). */
-void request_call_begin(request *rq, const dp_bound *b, metric_call *out);
-void request_call_end(request *rq, const metric_call *c, bool failed);
+ * placement_may_run().  The figures get the call at the end of the request. */
+void request_call_begin(request *rq, const dp_bound *b);
+void request_call_end(request *rq, bool failed);
 /* Count the failure of a request of method `m` (NULL: none is known) with `*err`.  `rpc`: the code
  * of JSON-RPC. */
 void request_failed(request *rq, const struct method *m, int rpc, const dp_error *err);

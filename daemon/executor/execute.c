@@ -35,6 +35,7 @@ void job_drop(job *j)
 {
     request *rq = &j->rq;
 
+    measure_call(rq);
     request_drop(rq);
     j->ctx = dp_ctx_free(j->ctx);
     json_free(rq->root);

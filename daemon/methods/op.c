@@ -133,16 +133,14 @@ static void note_written(run *r, const dp_bound *b, uint64_t written)
 /* Call the bound operator.  On success the caller owns the b->n_rets values in `rets`. */
 static int call(request *rq, const dp_bound *b, dp_value *rets, dp_error *err)
 {
-    metric_call measured;
-
     /* if the deadline passes during the call, the answer lists these handles */
     if (rq->deadline != 0)
         note_written(rq->run, b, b->written);
     if (!deadline_call(rq))
         return DP_EANSWERED;
-    request_call_begin(rq, b, &measured);
+    request_call_begin(rq, b);
     int rc = dp_call_boxed(rq->ctx, b->op, b->args, b->n_args, rets, b->n_rets);
-    request_call_end(rq, &measured, rc < 0);
+    request_call_end(rq, rc < 0);
     dp_ctx_fp_settle(rq->ctx, dp_op_name(b->op));
     if (!deadline_end(rq)) {
         if (rc == 0)

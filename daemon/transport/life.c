@@ -120,8 +120,8 @@ void connection_job_free(job *j)
         if (j->rq.received != NULL)
             j->rq.conn->outstanding_fds -= j->rq.received->n;
     }
-    connection_unref(j->rq.conn);
     job_drop(j);
+    connection_unref(j->rq.conn);
     descriptors_free(j->rq.received);
     dp_shared_unref(j->rq.shared);
     dp_free(j->rq.attachment_bytes);

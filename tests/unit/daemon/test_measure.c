@@ -74,13 +74,28 @@ END_TEST
 
 START_TEST(a_call_without_a_kernel_is_not_measured)
 {
-    metric_call m;
-
     j.work.kernel = 0;
-    request_call_begin(&j.rq, &(dp_bound){0}, &m);
-    ck_assert_ptr_null(m.all);
-    request_call_end(&j.rq, &m, true);
+    request_call_begin(&j.rq, &(dp_bound){0});
+    request_call_end(&j.rq, true);
+    measure_request(&j, 2000);
     ck_assert_uint_eq(s.metrics.all.n_series, 0);
+}
+END_TEST
+
+START_TEST(a_call_is_counted_once)
+{
+    j.rq.call = (metric_call){.from = {.id = 5, .plugin = "p"}, .op = "t::f"};
+    request_call_end(&j.rq, true);
+    measure_request(&j, 2000);
+    measure_call(&j.rq);
+    ck_assert_uint_eq(s.metrics.all.n_series, 1);
+    j.rq.call.from.id = 5; /* in a batch, the next call counts the one before */
+    request_call_begin(&j.rq, &(dp_bound){0});
+    measure_call(&j.rq);
+    ck_assert_uint_eq(own->n_series, 1);
+    for (size_t i = 0; i < METRIC_HEADS; i++)
+        if (own->heads[i] != NULL)
+            ck_assert_uint_eq(own->heads[i]->errors, 2);
 }
 END_TEST
 
@@ -92,4 +107,5 @@ UNIT_SUITE(measure)
     tcase_add_test(tc, a_failure_has_a_method);
     tcase_add_test(tc, a_failure_without_a_connection_is_not_counted);
     tcase_add_test(tc, a_call_without_a_kernel_is_not_measured);
+    tcase_add_test(tc, a_call_is_counted_once);
 }

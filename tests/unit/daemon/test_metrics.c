@@ -11,6 +11,7 @@ static dp_arena *arena;
 static metric_copy copy;
 static dp_unit *schemas, *kernels;
 static dp_bound call;
+static const metric_call none;
 
 static const dp_item f_kernel[] = {REC_IMPL("f", rec_kernel)};
 static const dp_block f_block[] = {REC_BLOCK(DP_BLOCK_IMPL, 7, "t", "CPU", f_kernel)};
@@ -61,13 +62,23 @@ static uint64_t generation_now(void)
     return from.generation;
 }
 
-static void called(metric_table *own, bool failed)
+static metric_call begun(void)
 {
     metric_call c;
 
-    metrics_begin(&m, own, ctx, &call, dp_bound_kernel(ctx, &call), &c);
-    ck_assert_ptr_nonnull(c.all);
-    metrics_end(&m, own, &c, failed);
+    metrics_begin(ctx, &call, dp_bound_kernel(ctx, &call), &c);
+    ck_assert_uint_ne(c.from.id, 0);
+    c.failed = false;
+    c.nanos = 100;
+    return c;
+}
+
+static void called(metric_table *own, bool failed)
+{
+    metric_call c = begun();
+
+    c.failed = failed;
+    metrics_call(&m, own, &c);
 }
 
 static void read_table(const metric_table *t)
@@ -98,7 +109,7 @@ START_TEST(a_call_is_counted_under_its_kernel)
     ck_assert_uint_eq(copy.series[0].generation, generation_now());
     ck_assert_uint_eq(calls_of(&copy.series[0]), 2);
     ck_assert_uint_eq(copy.series[0].errors, 1);
-    ck_assert_uint_gt(copy.series[0].times.nanos, 0);
+    ck_assert_uint_eq(copy.series[0].times.nanos, 200);
 }
 END_TEST
 
@@ -110,7 +121,7 @@ START_TEST(another_uid_has_figures_of_its_own)
     ck_assert(own != NULL && third != NULL);
     called(NULL, false);
     called(own, false);
-    metrics_request(&m, own, 0, 1000);
+    metrics_request(&m, own, 0, 1000, &none);
     read_table(own);
     ck_assert_uint_eq(copy.n_series, 1);
     ck_assert_uint_eq(calls_of(&copy.series[0]), 1);
@@ -128,7 +139,6 @@ END_TEST
 
 START_TEST(generations_that_are_gone_are_folded)
 {
-    metric_call running;
     uint64_t live[1];
 
     for (int i = 0; i < 5; i++) {
@@ -144,13 +154,16 @@ START_TEST(generations_that_are_gone_are_folded)
     ck_assert_uint_eq(calls_of(&copy.series[0]), 5);
     ck_assert_uint_eq(copy.series[0].errors, 1);
     ck_assert_uint_eq(calls_of(&copy.series[1]), 1);
-    /* a call that still runs belongs to its generation, even if that is not listed */
-    metrics_begin(&m, NULL, ctx, &call, dp_bound_kernel(ctx, &call), &running);
+    /* a call that ends when its generation is folded makes a series for it once more */
+    metric_call running = begun();
     metrics_fold(&m, live, 0);
-    metrics_end(&m, NULL, &running, false);
+    read_table(&m.all);
+    ck_assert_uint_eq(copy.n_series, 1);
+    metrics_call(&m, NULL, &running);
     read_table(&m.all);
     ck_assert_uint_eq(copy.n_series, 2);
-    ck_assert_uint_eq(calls_of(&copy.series[1]), 2);
+    ck_assert_str_eq(copy.series[1].plugin, "kernels");
+    ck_assert_uint_eq(calls_of(&copy.series[1]), 1);
     metrics_fold(&m, live, 0);
     read_table(&m.all);
     ck_assert_uint_eq(copy.n_series, 1);
@@ -188,12 +201,24 @@ START_TEST(a_call_without_memory_for_its_series_is_counted)
 }
 END_TEST
 
+START_TEST(a_request_is_counted_with_its_call)
+{
+    metric_call c = begun();
+
+    metrics_request(&m, NULL, 2, 1500, &c);
+    read_table(&m.all);
+    ck_assert_uint_eq(copy.methods[2].times.nanos, 1500);
+    ck_assert_uint_eq(copy.n_series, 1);
+    ck_assert_uint_eq(calls_of(&copy.series[0]), 1);
+}
+END_TEST
+
 START_TEST(times_are_in_the_bucket_of_their_bound)
 {
     static const uint64_t nanos[] = {0, 1000, 1001, 3000, 10000000000, 10000000001};
     static const int buckets[] = {0, 0, 1, 1, METRIC_BOUNDS - 1, METRIC_BOUNDS};
 
-    metrics_request(&m, NULL, 1, nanos[_i]);
+    metrics_request(&m, NULL, 1, nanos[_i], &none);
     read_table(&m.all);
     for (int i = 0; i < METRIC_BUCKETS; i++)
         ck_assert_uint_eq(copy.methods[1].times.buckets[i], i == buckets[_i]);
@@ -274,6 +299,7 @@ UNIT_SUITE(metrics)
     tcase_add_test(tc, generations_that_are_gone_are_folded);
     tcase_add_test(tc, calls_over_the_limit_are_one_series);
     tcase_add_test(tc, a_call_without_memory_for_its_series_is_counted);
+    tcase_add_test(tc, a_request_is_counted_with_its_call);
     tcase_add_loop_test(tc, times_are_in_the_bucket_of_their_bound, 0, 6);
     tcase_add_test(tc, a_limit_is_found_by_its_name);
     tcase_add_test(tc, failures_have_a_type);
