@@ -40,6 +40,7 @@
     /* for each uid that is not the daemon's own: */                                               \
     X(UID_SESSIONS, uid_sessions, 1024)                                                            \
     X(UID_CONNECTIONS, uid_connections, 256)                                                       \
+    X(UID_WORKERS, uid_workers, 64) /* worker threads that run its requests at once */             \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
       1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \

@@ -41,6 +41,7 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_UID_BYTES] = {1, BYTES_MOST},
     [LIMIT_AT_UID_SESSIONS] = {1, 1 << 20},
     [LIMIT_AT_UID_CONNECTIONS] = {1, 60000},
+    [LIMIT_AT_UID_WORKERS] = {1, LIMIT_WORKERS},
     [LIMIT_AT_SESSION_TENSORS] = {1, (int64_t)1 << 32},
     [LIMIT_AT_SESSION_TENSOR_BYTES] = {1, BYTES_MOST},
     [LIMIT_AT_SESSION_INTERMEDIATES] = {1, (int64_t)1 << 40},

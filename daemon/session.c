@@ -135,6 +135,7 @@ struct session *session_new_for(sessions *all, uid_t uid, dp_error *err)
         return NULL;
     }
     dp_account_group_add(s->user->group, s->account);
+    s->turn_queue.user = &s->user->queue;
     pthread_mutex_init(&s->lock, NULL);
     programs_init(&s->programs, s->account);
     atomic_init(&s->refs, 2); /* the list's and the caller's */

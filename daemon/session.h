@@ -10,16 +10,6 @@
 #include "users.h"
 #include <stdatomic.h>
 
-/* A session's queue in the executor: its connections that have a request to run, sorted by the time
- * since when that request waits (job.since).  Lock: executor.lock. */
-typedef struct turn_queue {
-    struct turn_queue *next;
-    struct connection *head, *tail;
-    unsigned running; /* number of workers that run requests of this session */
-    uint64_t since;   /* time (nanos()) when this queue was added to executor.ready */
-    bool listed;      /* this queue is in executor.ready */
-} turn_queue;
-
 typedef struct program_handle {
     uint64_t id;
     dp_program *program; /* owned */
@@ -101,7 +91,7 @@ struct session {
     /* time (nanos()) when the session ends if no connection joins; 0: it has connections */
     uint64_t ends_at;
     sessions *all;
-    turn_queue turn_queue;
+    turn_queue turn_queue; /* see users.h */
     /* owned: the account that is charged for tensors and calls of the session */
     dp_account *account;
     /* protects the members from `handles` to `objects`, and `stuck` and `stuck_ends` */

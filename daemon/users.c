@@ -91,6 +91,7 @@ user *users_get(sessions *all, uid_t uid, dp_error *err)
     }
     u->uid = uid;
     u->all = all;
+    u->queue.limited = uid != geteuid();
     if (user_init(u, all, err) < 0) {
         user_free(u);
         return NULL;

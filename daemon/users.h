@@ -4,7 +4,7 @@
  * Sessions and connections have references to the record.  It stays when the last of them has gone,
  * for two reasons: named tensors outlive sessions, and memory that sessions left in plugins counts
  * for later sessions of the uid.  When LIMIT_UIDS records exist, one that has neither gives way to
- * the next uid.  sessions.lock protects every member, except where a comment names another lock. */
+ * the next uid.  sessions.lock protects every member, except where a comment says something else. */
 #ifndef DAEMON_USERS_H
 #define DAEMON_USERS_H
 
@@ -13,6 +13,27 @@
 
 struct metric_table;
 struct sessions;
+
+/* A session's queue in the executor: its connections that have a request to run, sorted by the time
+ * since when that request waits (job.since).  Lock: executor.lock. */
+typedef struct turn_queue {
+    struct turn_queue *next;
+    struct user_queue *user; /* borrowed; never changes */
+    struct connection *head, *tail;
+    unsigned running; /* number of workers that run requests of this session */
+    uint64_t since;   /* time (nanos()) when this queue was added to `user` */
+    bool listed;      /* this queue is in `user` */
+} turn_queue;
+
+/* A uid's queue in the executor: its sessions that may run a request, longest waiting first.  Lock:
+ * executor.lock. */
+typedef struct user_queue {
+    struct user_queue *next;
+    turn_queue *head, *tail;
+    unsigned running; /* number of workers that run requests of this uid */
+    bool limited;     /* at most LIMIT_UID_WORKERS workers run them; never changes */
+    bool listed;      /* this queue is in executor.ready */
+} user_queue;
 
 typedef struct named_tensor {
     char *name;        /* owned */
@@ -30,6 +51,7 @@ struct user {
     named_tensor *names;                /* [n_names], sorted by name */
     size_t n_names, cap_names;
     struct metric_table *figures; /* owned; NULL: the uid is the daemon's own */
+    user_queue queue;
 };
 
 /* -- users.c -- */

@@ -1,9 +1,10 @@
 /* executor.c -- decides which thread runs a request, and when.
  *
  * A connection's jobs run one after another.  A connection that has a job to run is ready, and is
- * in its session's queue, the turn queue.  Sessions take turns, and so do the connections of a
- * session.  At most one worker runs a connection's jobs, and at most `cap` (--workers) workers run
- * a session's, so a session with many connections cannot use every thread.  Workers are started
+ * in its session's queue, the turn queue.  Uids take turns, so do the sessions of a uid, and the
+ * connections of a session.  At most one worker runs a connection's jobs, at most `cap` (--workers)
+ * workers run a session's, and at most LIMIT_UID_WORKERS run those of another uid than the daemon's
+ * own, so no session with many connections can use every thread.  Workers are started
  * when they are needed, up to `cap`.  When a job has waited for STALLED_NS because all workers run
  * long calls, more are started, up to LIMIT_WORKERS; these exit after they have been idle for a
  * while.  Workers that wait to print a long answer (printing.c) do not count in these limits.  A
@@ -43,8 +44,7 @@
  * already run its next job. */
 static void end_overdue(executor *ex, struct session *s, job *j)
 {
-    s->turn_queue.running--;
-    turns_list(ex, &s->turn_queue);
+    turns_worker_ends(ex, &s->turn_queue);
     job_push(&ex->done, j);
     turns_unpark_all(ex, s);
     for (unsigned n = ex->n_waiting; n > 0; n--)

@@ -29,8 +29,8 @@ typedef struct worker {
     struct job *job; /* the job that the worker runs or ran last */
     /* the worker must stop waiting for the generator, because the daemon stops */
     bool wait_refused;
-    /* the worker is stuck or waits for a generator, and is not counted in executor.n_workers and
-     * turn_queue.running (at most LIMIT_STUCK_WORKERS workers are replaced) */
+    /* the worker is stuck or waits for a generator, and is not counted in executor.n_workers,
+     * turn_queue.running and user_queue.running (at most LIMIT_STUCK_WORKERS are replaced) */
     bool replaced;
 } worker;
 
@@ -53,7 +53,7 @@ typedef struct executor {
     job *due; /* running jobs that count as stuck from time job.due on, linked by next_due */
     /* connections whose first job waits for any reason, linked by next_waiting */
     struct connection *waiting;
-    turn_queue *ready, *ready_tail; /* turn queues whose jobs may run, longest waiting first */
+    user_queue *ready; /* uids whose jobs may run */
     task *tasks, *tasks_done;
     job_list done;      /* answered jobs, to be returned to the main thread */
     unsigned n_waiting; /* number of ready connections plus number of tasks */

@@ -17,8 +17,14 @@ enum {
 /* -- turns.c; executor.lock is held -- */
 
 void jobs_push_front(job_list *l, job *j);
-/* Add `l` to executor.ready, if a job of `l` may run and `l` is not in executor.ready yet. */
+/* Add `l` to the queue of its uid, and that to executor.ready, if a job of `l` may run and they are
+ * not there yet. */
 void turns_list(executor *ex, turn_queue *l);
+/* Count a worker that runs a job of `l`; end to count it. */
+void turns_worker_begins(turn_queue *l);
+void turns_worker_ends(executor *ex, turn_queue *l);
+/* Return the time (nanos()) since when the longest waiting turn queue waits; 0: none is ready. */
+uint64_t turns_since(const executor *ex);
 /* Add the waiting connection `c` to its session's turn queue, if its first job may run.  The queue
  * is sorted by the time job.since of each connection's first job. */
 void turns_enter(executor *ex, struct connection *c);

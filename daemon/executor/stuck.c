@@ -38,8 +38,7 @@ static void release_slot(executor *ex, worker *w)
     w->replaced = true;
     ex->n_replaced++;
     ex->n_workers--;
-    w->session->turn_queue.running--;
-    turns_list(ex, &w->session->turn_queue);
+    turns_worker_ends(ex, &w->session->turn_queue);
 }
 
 /* Count `w` as a worker again, if it is neither stuck nor waits for a generator. */
@@ -50,7 +49,7 @@ static void reclaim_slot(executor *ex, worker *w)
     w->replaced = false;
     ex->n_replaced--;
     ex->n_workers++;
-    w->session->turn_queue.running++;
+    turns_worker_begins(&w->session->turn_queue);
 }
 
 /* Does a stuck worker run a call of session `s`? */

@@ -1,5 +1,8 @@
-/* turns.c -- chooses the next job to run: sessions take turns, and so do the connections of a
- * session.
+/* turns.c -- chooses the next job to run: uids take turns, so do the sessions of a uid, and the
+ * connections of a session.
+ *
+ * A worker takes the next job from the uid whose requests the fewest workers run, so a uid with
+ * many sessions gets no more workers than one with a single session while both wait.
  *
  * The caller of every function in this file holds executor.lock, except for the functions on lists
  * of jobs.
@@ -9,8 +12,10 @@
  *   E2: a connection is ready, and is in its session's turn queue, exactly when it waits, is not
  *       parked (its first job waits until a stuck call of the session ends) and has fewer than
  *       LIMIT_UNSENT_BYTES of unsent answers
- *   E3: a turn queue is listed (in executor.ready) exactly when it is not empty and fewer than
- *       executor.cap (--workers) workers run requests of its session */
+ *   E3: a turn queue is listed (in the queue of its uid) exactly when it is not empty and fewer
+ *       than executor.cap (--workers) workers run requests of its session
+ *   E4: the queue of a uid is listed (in executor.ready) exactly when it is not empty and, for
+ *       another uid than the daemon's own, fewer than LIMIT_UID_WORKERS workers run its requests */
 #include "executor/parts.h"
 
 /* -- lists of jobs -- */
@@ -42,34 +47,101 @@ job *job_pop(job_list *l)
     return j;
 }
 
+/* -- queues of uids -- */
+
+static void list_user(executor *ex, user_queue *q)
+{
+    if (q->listed || q->head == NULL || (q->limited && q->running >= LIMIT_SIZE(UID_WORKERS)))
+        return;
+    q->listed = true;
+    q->next = NULL;
+    user_queue **last = &ex->ready;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = q;
+}
+
+static void unlist_user(executor *ex, user_queue *q)
+{
+    user_queue **p = &ex->ready;
+
+    if (!q->listed)
+        return;
+    while (*p != q)
+        p = &(*p)->next;
+    *p = q->next;
+    q->listed = false;
+}
+
+/* Return the uid whose requests the fewest workers run; of several, the one listed first.  NULL:
+ * none is listed. */
+static user_queue *fewest_running(const executor *ex)
+{
+    user_queue *fewest = ex->ready;
+
+    for (user_queue *q = ex->ready; q != NULL; q = q->next)
+        if (q->running < fewest->running)
+            fewest = q;
+    return fewest;
+}
+
+uint64_t turns_since(const executor *ex)
+{
+    uint64_t since = 0;
+
+    for (const user_queue *q = ex->ready; q != NULL; q = q->next)
+        if (since == 0 || q->head->since < since)
+            since = q->head->since;
+    return since;
+}
+
 /* -- turn queues -- */
 
 void turns_list(executor *ex, turn_queue *l)
 {
-    if (l->listed || l->head == NULL || l->running >= ex->cap)
-        return;
-    l->listed = true;
-    l->since = nanos();
-    l->next = NULL;
-    if (ex->ready == NULL)
-        ex->ready = l;
-    else
-        ex->ready_tail->next = l;
-    ex->ready_tail = l;
+    user_queue *q = l->user;
+
+    if (!l->listed && l->head != NULL && l->running < ex->cap) {
+        l->listed = true;
+        l->since = nanos();
+        l->next = NULL;
+        if (q->head == NULL)
+            q->head = l;
+        else
+            q->tail->next = l;
+        q->tail = l;
+    }
+    list_user(ex, q);
 }
 
 static void unlist_turn_queue(executor *ex, turn_queue *l)
 {
     turn_queue *before = NULL;
+    user_queue *q = l->user;
 
     if (!l->listed)
         return;
-    for (turn_queue *p = ex->ready; p != l; p = p->next)
+    for (turn_queue *p = q->head; p != l; p = p->next)
         before = p;
-    *(before != NULL ? &before->next : &ex->ready) = l->next;
-    if (ex->ready_tail == l)
-        ex->ready_tail = before;
+    *(before != NULL ? &before->next : &q->head) = l->next;
+    if (q->tail == l)
+        q->tail = before;
     l->listed = false;
+    if (q->head == NULL)
+        unlist_user(ex, q);
+}
+
+void turns_worker_begins(turn_queue *l)
+{
+    l->running++;
+    l->user->running++;
+}
+
+void turns_worker_ends(executor *ex, turn_queue *l)
+{
+    l->running--;
+    l->user->running--;
+    turns_list(ex, l);
 }
 
 void turns_enter(executor *ex, struct connection *c)
@@ -168,15 +240,17 @@ void turns_end_wait(executor *ex, struct connection *c)
 
 job *turns_take(executor *ex)
 {
-    turn_queue *l = ex->ready;
+    user_queue *q = fewest_running(ex);
 
-    if (l == NULL)
+    if (q == NULL)
         return NULL;
+    turn_queue *l = q->head;
     unlist_turn_queue(ex, l);
+    unlist_user(ex, q); /* the uid and the session go to the end of their lists */
     struct connection *c = l->head;
     turns_end_wait(ex, c);
     c->busy = true;
-    l->running++;
+    turns_worker_begins(l);
     turns_list(ex, l);
     job *j = job_pop(&c->queue);
     j->rq.session = session_ref(c->session);
@@ -186,8 +260,7 @@ job *turns_take(executor *ex)
 /* Let the connection of `j`, which ran for session `s`, run its next job. */
 static void free_connection(executor *ex, struct session *s, job *j)
 {
-    s->turn_queue.running--;
-    turns_list(ex, &s->turn_queue);
+    turns_worker_ends(ex, &s->turn_queue);
     j->rq.conn->busy = false;
     turns_await(ex, j->rq.conn);
 }

@@ -112,7 +112,8 @@ static void on_tick(uv_timer_t *h)
 
     pthread_mutex_lock(&ex->lock);
     bool tasks = ex->tasks != NULL && now - ex->tasks->since > STALLED_NS;
-    bool stalled = tasks || (ex->ready != NULL && now - ex->ready->since > STALLED_NS);
+    uint64_t since = turns_since(ex);
+    bool stalled = tasks || (since != 0 && now - since > STALLED_NS);
     for (unsigned n = stalled ? ex->n_waiting : 0; n > 0; n--)
         workers_wake(ex, LIMIT_WORKERS + tasks);
     /* No worker runs, perhaps because there is no memory to start one.  Run the task on this
