@@ -4,6 +4,7 @@
 #include "session.h"
 
 struct maps {
+    user *user;       /* counted reference: the uid whose maps are counted */
     handle_list list; /* of dp_shared, each with a reference */
     uint64_t last;    /* the newest number */
     uint64_t bytes;
@@ -17,14 +18,34 @@ static uint64_t find(const maps *m, const dp_shared *s)
     return 0;
 }
 
-uint64_t maps_put(maps **all, dp_shared *s, bool *fresh, dp_error *err)
+static maps *maps_new(user *u, dp_error *err)
 {
-    maps *m = *all != NULL ? *all : dp_calloc(1, sizeof(*m));
+    maps *m = dp_calloc(1, sizeof(*m));
 
-    if (m == NULL) {
+    if (m != NULL)
+        m->user = user_ref(u);
+    else
         dp_error_set(err, DP_ERESOURCE, "out of memory: the maps of a connection");
+    return m;
+}
+
+/* Count one more map of the uid. */
+static int count_map(user *u, dp_error *err)
+{
+    if (atomic_fetch_add(&u->n_maps, 1) < LIMIT_SIZE(UID_MAPS))
         return 0;
-    }
+    atomic_fetch_sub(&u->n_maps, 1);
+    return dp_error_set(err, DP_ERESOURCE,
+                        "uid %ld has %lld maps; release some by map.release (uid_maps)",
+                        (long)u->uid, (long long)LIMIT(UID_MAPS));
+}
+
+uint64_t maps_put(maps **all, user *u, dp_shared *s, bool *fresh, dp_error *err)
+{
+    maps *m = *all != NULL ? *all : maps_new(u, err);
+
+    if (m == NULL)
+        return 0;
     *all = m;
     uint64_t number = find(m, s);
     *fresh = number == 0;
@@ -35,7 +56,7 @@ uint64_t maps_put(maps **all, dp_shared *s, bool *fresh, dp_error *err)
                      "this connection has %zu maps; release some by map.release (maps)", m->list.n);
         return 0;
     }
-    if (handle_list_reserve(&m->list, err) < 0)
+    if (handle_list_reserve(&m->list, err) < 0 || count_map(m->user, err) < 0)
         return 0;
     handle_list_add(&m->list, ++m->last, dp_shared_ref(s));
     m->bytes += dp_shared_bytes(s);
@@ -54,6 +75,7 @@ bool maps_release(maps *m, uint64_t number)
     if (s == NULL)
         return false;
     m->bytes -= dp_shared_bytes(s);
+    atomic_fetch_sub(&m->user->n_maps, 1);
     dp_shared_unref(s);
     return true;
 }
@@ -76,6 +98,8 @@ void maps_free(maps *m)
         return;
     for (size_t i = 0; i < m->list.n; i++)
         leave(m->list.items[i].object);
+    atomic_fetch_sub(&m->user->n_maps, (unsigned)m->list.n);
+    user_unref(m->user);
     dp_free(m->list.items);
     dp_free(m);
 }

@@ -23,6 +23,7 @@
 struct connection;
 struct session;
 struct request;
+typedef struct user user; /* users.h */
 
 /* -- functions of the daemon that a method may call; any thread -- */
 
@@ -46,7 +47,10 @@ typedef struct session_info {
 typedef struct user_info {
     uint64_t uid;
     unsigned sessions, connections;
-    uint64_t bytes; /* sum over `usage` */
+    unsigned requests; /* requests that were read and whose answers are not sent */
+    unsigned workers;  /* workers that run requests */
+    unsigned maps;
+    uint64_t bytes; /* sum over `usage` without the named tensors */
     dp_usage usage[DP_HOLDERS];
 } user_info;
 
@@ -270,8 +274,9 @@ bool placement_may_take(request *rq, size_t bytes, bool kernel_ran);
 
 typedef struct maps maps;
 /* Return the number of `s`, and give it one if it has none; `*fresh` tells whether it had none.
- * `*m` is NULL before the first call.  0: out of memory or over LIMIT_MAPS, see `*err`. */
-uint64_t maps_put(maps **m, dp_shared *s, bool *fresh, dp_error *err);
+ * `*m` is NULL before the first call; `u` is the client's uid, always the same one.  0: out of
+ * memory, or over LIMIT_MAPS or LIMIT_UID_MAPS; see `*err`. */
+uint64_t maps_put(maps **m, user *u, dp_shared *s, bool *fresh, dp_error *err);
 /* Return the memory with this number, borrowed; NULL: no such number.  `m` may be NULL. */
 dp_shared *maps_get(const maps *m, uint64_t number);
 /* Drop the number and its reference.  false: no such number.  `m` may be NULL. */
@@ -422,7 +427,6 @@ void programs_remember(programs *ps, const char *key, size_t bytes, dp_program *
 
 /* -- names.c: named tensors, which belong to a uid and outlive sessions; any thread -- */
 
-typedef struct user user;
 user *session_user(const struct session *s); /* borrowed: the record of the session's uid */
 /* Give `t` a name of `u`, which takes its own reference.  The name must not be longer than
  * LIMIT_TENSOR_NAME_BYTES.  Pass a tensor to which no handle refers (dp_tensor_detached()), because

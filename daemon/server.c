@@ -56,6 +56,8 @@ static void on_async(uv_async_t *h)
     if (atomic_exchange(&s->end_due, false)) /* before the answer of session.end */
         connections_close_ended(s);
     take_done(s);
+    if (s->resume_due)
+        connections_resume(s);
     if (atomic_exchange(&s->session_due, false))
         upkeep_sessions(s);
     if (atomic_exchange(&s->reap_due, false))
@@ -421,8 +423,8 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     s->registry_listener = (dp_listener){.changed = on_changed, .arg = s, .noted = on_note};
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
-    if (metrics_init(&s->metrics, err) < 0 ||
-        store_open(&s->store, o->data_path, err) < 0 || endpoint_open(&s->endpoint, o, err) < 0)
+    if (metrics_init(&s->metrics, err) < 0 || store_open(&s->store, o->data_path, err) < 0 ||
+        endpoint_open(&s->endpoint, o, err) < 0)
         return err->code;
     if (rc < 0 || init_loop(s, err) < 0 || init_engine(s, err) < 0 || init_listener(s, err) < 0)
         return err->code;

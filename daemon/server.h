@@ -73,6 +73,7 @@ typedef struct server {
     /* Each is true when: `loop` is initialised; `listener` is initialised; `executor` is
      * initialised; the daemon drains (see server.c); server_fini() has begun. */
     bool looping, listening, executing, draining, leaving;
+    bool resume_due; /* connections_resume() must run; main thread only */
     bool serves_one; /* --serve-fd: the daemon ends with its last connection */
     /* time (nanos()) when the next session without a connection ends; 0: none.  Used by
      * linger_task */

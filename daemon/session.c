@@ -19,7 +19,7 @@
 void sessions_init(sessions *all, const int64_t *limits)
 {
     *all = (sessions){0};
-    sessions_holder_limits(limits, all->limits);
+    sessions_limits_init(all, limits);
     pthread_mutex_init(&all->lock, NULL);
 }
 

@@ -60,14 +60,15 @@ void *handle_list_take(handle_list *l, uint64_t id);
 typedef struct sessions {
     /* limits of the account of each session, and of each uid's account for named tensors */
     dp_holder_limit limits[DP_HOLDERS];
-    pthread_mutex_t lock; /* also of the members of `users` */
+    dp_group_limits user_limits; /* limits of all sessions of a uid together */
+    pthread_mutex_t lock;        /* also of the members of `users` */
     user *users;
     unsigned n_users;
     struct metrics *metrics; /* borrowed: where uids have their figures; NULL: they have none */
-    struct session *head;  /* sessions that can be joined */
-    struct session *ended; /* sessions that have ended, for sessions_reap() to release */
-    uint64_t last_id;      /* id of the newest session */
-    uint64_t n;            /* length of the list `head` */
+    struct session *head;    /* sessions that can be joined */
+    struct session *ended;   /* sessions that have ended, for sessions_reap() to release */
+    uint64_t last_id;        /* id of the newest session */
+    uint64_t n;              /* length of the list `head` */
     /* Called on any thread when sessions_reap() may have a session to end; may be NULL. */
     void (*on_due)(void *arg);
     void *on_due_arg;
@@ -137,8 +138,8 @@ uint64_t sessions_ended(sessions *all); /* number of sessions that have ended si
 
 /* -- users.c: which uid has which sessions; any thread -- */
 
-/* Store the limits of each holder, from `limits` [LIMITS]. */
-void sessions_holder_limits(const int64_t *limits, dp_holder_limit out[DP_HOLDERS]);
+/* Store the names and the values, from `limits` [LIMITS], of the limits of accounts. */
+void sessions_limits_init(sessions *all, const int64_t *limits);
 /* May `asker` see and end the sessions of this uid?  Only the daemon's own uid may, for others. */
 bool session_may_see(const struct session *asker, uid_t uid);
 /* Sum up the usage of all sessions, and of the named tensors of all uids, that `asker` may see.

@@ -21,8 +21,7 @@ static void user_free(user *u)
 
 static int user_init(user *u, sessions *all, dp_error *err)
 {
-    if (dp_account_group_new(limit_names[LIMIT_AT_UID_BYTES], (uint64_t)LIMIT(UID_BYTES), &u->group,
-                             err) < 0 ||
+    if (dp_account_group_new(&all->user_limits, &u->group, err) < 0 ||
         dp_account_new(all->limits, &u->named, err) < 0)
         return err->code;
     if (u->uid == geteuid() || all->metrics == NULL)
@@ -131,45 +130,59 @@ void users_fini(sessions *all)
 
 /* -- limits -- */
 
-void sessions_holder_limits(const int64_t *limits, dp_holder_limit out[DP_HOLDERS])
-{
-    static const struct {
-        int count, bytes; /* indices of limits */
-    } rows[DP_HOLDERS] = {
-        [DP_HOLDER_NAMES] = {LIMIT_AT_UID_NAMES, LIMIT_AT_UID_NAMED_BYTES}, /* see names.c */
-        [DP_HOLDER_TENSORS] = {LIMIT_AT_SESSION_TENSORS, LIMIT_AT_SESSION_TENSOR_BYTES},
-        [DP_HOLDER_INTERMEDIATES] = {LIMIT_AT_SESSION_INTERMEDIATES,
-                                     LIMIT_AT_SESSION_INTERMEDIATE_BYTES},
-        [DP_HOLDER_PROGRAMS] = {LIMIT_AT_SESSION_PROGRAMS, LIMIT_AT_SESSION_PROGRAM_BYTES},
-        [DP_HOLDER_PROGRAM_CACHE] = {LIMIT_AT_PROGRAM_CACHE, LIMIT_AT_PROGRAM_CACHE_BYTES},
-        [DP_HOLDER_GENERATORS] = {LIMIT_AT_SESSION_GENERATORS, LIMIT_AT_SESSION_GENERATOR_BYTES},
-        [DP_HOLDER_OBJECTS] = {LIMIT_AT_SESSION_OBJECTS, LIMIT_AT_SESSION_OBJECT_BYTES},
-        [DP_HOLDER_HISTORY] = {LIMIT_AT_SESSION_NODES, LIMIT_AT_SESSION_NODE_BYTES},
-    };
+/* For each holder the indices of its limits; `in_user` 0: all sessions of a uid have no limit. */
+static const struct {
+    int count, bytes, in_user;
+} limit_rows[DP_HOLDERS] = {
+    [DP_HOLDER_NAMES] = {LIMIT_AT_UID_NAMES, LIMIT_AT_UID_NAMED_BYTES, 0}, /* see names.c */
+    [DP_HOLDER_TENSORS] = {LIMIT_AT_SESSION_TENSORS, LIMIT_AT_SESSION_TENSOR_BYTES,
+                           LIMIT_AT_UID_TENSORS},
+    [DP_HOLDER_INTERMEDIATES] = {LIMIT_AT_SESSION_INTERMEDIATES,
+                                 LIMIT_AT_SESSION_INTERMEDIATE_BYTES, 0},
+    [DP_HOLDER_PROGRAMS] = {LIMIT_AT_SESSION_PROGRAMS, LIMIT_AT_SESSION_PROGRAM_BYTES, 0},
+    [DP_HOLDER_PROGRAM_CACHE] = {LIMIT_AT_PROGRAM_CACHE, LIMIT_AT_PROGRAM_CACHE_BYTES, 0},
+    [DP_HOLDER_GENERATORS] = {LIMIT_AT_SESSION_GENERATORS, LIMIT_AT_SESSION_GENERATOR_BYTES, 0},
+    [DP_HOLDER_OBJECTS] = {LIMIT_AT_SESSION_OBJECTS, LIMIT_AT_SESSION_OBJECT_BYTES,
+                           LIMIT_AT_UID_OBJECTS},
+    [DP_HOLDER_HISTORY] = {LIMIT_AT_SESSION_NODES, LIMIT_AT_SESSION_NODE_BYTES, 0},
+};
 
+static void set_limit(uint64_t *limit, int64_t value)
+{
+    __atomic_store_n(limit, (uint64_t)value, __ATOMIC_RELAXED); /* accounts read it without a lock */
+}
+
+static void set_limits(sessions *all, const int64_t *limits)
+{
     for (int h = 0; h < DP_HOLDERS; h++) {
-        out[h].count_name = limit_names[rows[h].count];
-        out[h].bytes_name = limit_names[rows[h].bytes];
-        out[h].count = (uint64_t)limits[rows[h].count];
-        out[h].bytes = (uint64_t)limits[rows[h].bytes];
+        set_limit(&all->limits[h].count, limits[limit_rows[h].count]);
+        set_limit(&all->limits[h].bytes, limits[limit_rows[h].bytes]);
+        set_limit(&all->user_limits.counts[h].most, limits[limit_rows[h].in_user]);
     }
+    set_limit(&all->user_limits.bytes, limits[LIMIT_AT_UID_BYTES]);
+}
+
+void sessions_limits_init(sessions *all, const int64_t *limits)
+{
+    for (int h = 0; h < DP_HOLDERS; h++) {
+        int in_user = limit_rows[h].in_user;
+        all->limits[h].count_name = limit_names[limit_rows[h].count];
+        all->limits[h].bytes_name = limit_names[limit_rows[h].bytes];
+        all->user_limits.counts[h].name = in_user > 0 ? limit_names[in_user] : NULL;
+    }
+    all->user_limits.bytes_name = limit_names[LIMIT_AT_UID_BYTES];
+    set_limits(all, limits);
 }
 
 void sessions_limits(sessions *all, const int64_t *limits)
 {
-    dp_holder_limit next[DP_HOLDERS];
-
-    sessions_holder_limits(limits, next);
     pthread_mutex_lock(&all->lock);
-    for (int h = 0; h < DP_HOLDERS; h++) { /* accounts read these values without a lock */
-        __atomic_store_n(&all->limits[h].count, next[h].count, __ATOMIC_RELAXED);
-        __atomic_store_n(&all->limits[h].bytes, next[h].bytes, __ATOMIC_RELAXED);
-    }
+    set_limits(all, limits);
     for (struct session *s = all->head; s != NULL; s = s->next)
         dp_account_limits_changed(s->account);
     for (user *u = all->users; u != NULL; u = u->next) {
         dp_account_limits_changed(u->named);
-        dp_account_group_set_limit(u->group, (uint64_t)limits[LIMIT_AT_UID_BYTES]);
+        dp_account_group_limits_changed(u->group);
     }
     pthread_mutex_unlock(&all->lock);
 }
@@ -270,6 +283,9 @@ int64_t users_list(sessions *all, const struct session *asker, user_info **out, 
         i->uid = u->uid;
         i->sessions = u->n_sessions;
         i->connections = u->n_connections;
+        i->requests = atomic_load(&u->outstanding);
+        i->workers = atomic_load(&u->queue.running);
+        i->maps = atomic_load(&u->n_maps);
         dp_account_group_usage(u->group, held);
         i->bytes = add_usage(i->usage, held);
         dp_account_usage(u->named, held);

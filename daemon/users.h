@@ -4,11 +4,12 @@
  * Sessions and connections have references to the record.  It stays when the last of them has gone,
  * for two reasons: named tensors outlive sessions, and memory that sessions left in plugins counts
  * for later sessions of the uid.  When LIMIT_UIDS records exist, one that has neither gives way to
- * the next uid.  sessions.lock protects every member, except where a comment says something else. */
+ * the next uid.  sessions.lock protects every member, unless a comment says something else. */
 #ifndef DAEMON_USERS_H
 #define DAEMON_USERS_H
 
 #include "request.h"
+#include <stdatomic.h>
 #include <sys/types.h>
 
 struct metric_table;
@@ -30,9 +31,9 @@ typedef struct turn_queue {
 typedef struct user_queue {
     struct user_queue *next;
     turn_queue *head, *tail;
-    unsigned running; /* number of workers that run requests of this uid */
-    bool limited;     /* at most LIMIT_UID_WORKERS workers run them; never changes */
-    bool listed;      /* this queue is in executor.ready */
+    atomic_uint running; /* number of workers that run requests of this uid; any thread reads it */
+    bool limited;        /* at most LIMIT_UID_WORKERS workers run them; never changes */
+    bool listed;         /* this queue is in executor.ready */
 } user_queue;
 
 typedef struct named_tensor {
@@ -52,6 +53,11 @@ struct user {
     size_t n_names, cap_names;
     struct metric_table *figures; /* owned; NULL: the uid is the daemon's own */
     user_queue queue;
+    /* number of requests that were read and whose answers are not completely sent; the main thread
+     * changes it */
+    atomic_uint outstanding;
+    bool held_back;     /* a connection is not read because of `outstanding`; main thread only */
+    atomic_uint n_maps; /* numbers of shared memory of all connections; any thread */
 };
 
 /* -- users.c -- */
@@ -62,6 +68,14 @@ user *users_get(struct sessions *all, uid_t uid, dp_error *err);
 user *user_ref(user *u); /* returns `u` */
 void user_unref(user *u);
 void users_fini(struct sessions *all);
+
+/* Are as many requests of `u` outstanding as another uid than the daemon's own may have?  Main
+ * thread. */
+static inline bool user_is_busy(const user *u)
+{
+    return u->queue.limited && atomic_load_explicit(&u->outstanding, memory_order_relaxed) >=
+                                   LIMIT_SIZE(UID_OUTSTANDING);
+}
 
 /* -- names.c -- */
 

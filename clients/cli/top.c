@@ -215,9 +215,33 @@ static char *cell_own_name(const cJSON *row, const char *name)
     return text_printf("%s", row->string);
 }
 
-/* Print what sessions hold, and what kinds of charge they hold. */
+/* Number of things, or bytes, of one holder of a user; `name`: "holder.member". */
+static char *cell_of_holder(const cJSON *row, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    char *holder = text_printf("%.*s", (int)(dot - name), name);
+    char *text = text_printf("%.0f", number_of(member(member(row, "account"), holder), dot + 1));
+
+    free(holder);
+    return text;
+}
+
+/* Print what uids and sessions hold, and what kinds of charge they hold. */
 static void print_held(const cJSON *status, const cJSON *sessions)
 {
+    static const column user_columns[] = {
+        {"uid", cell_text, "uid", true},
+        {"sessions", cell_text, "sessions", true},
+        {"connections", cell_text, "connections", true},
+        {"requests", cell_text, "requests", true},
+        {"workers", cell_text, "workers", true},
+        {"maps", cell_text, "maps", true},
+        {"tensors", cell_of_holder, "tensors.count", true},
+        {"objects", cell_of_holder, "objects.count", true},
+        {"names", cell_of_holder, "names.count", true},
+        {"named bytes", cell_of_holder, "names.bytes", true},
+        {"bytes", cell_text, "bytes", true},
+    };
     static const column session_columns[] = {
         {"session", cell_text, "session", true},
         {"uid", cell_text, "uid", true},
@@ -230,6 +254,8 @@ static void print_held(const cJSON *status, const cJSON *sessions)
         {"bytes", cell_text, "bytes", true},
     };
 
+    print_table(member(status, "users"), user_columns, COUNT(user_columns));
+    putchar('\n');
     print_table(sessions, session_columns, COUNT(session_columns));
     putchar('\n');
     print_table(member(status, "account"), account_columns, COUNT(account_columns));

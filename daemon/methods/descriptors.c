@@ -52,7 +52,7 @@ static int map_of_descriptor(request *rq, size_t index, const json_path *at, uin
     if (d->maps[index] == 0) {
         if (dp_shared_adopt(d->fds[index], session_account(rq->session), &s, &why) < 0)
             return json_path_fail(err, why.code, &inside, "descriptor %zu: %s", index, why.message);
-        d->maps[index] = maps_put(&rq->state->maps, s, &fresh, err);
+        d->maps[index] = maps_put(&rq->state->maps, session_user(rq->session), s, &fresh, err);
         dp_shared_unref(s);
     }
     *number = d->maps[index];
@@ -76,7 +76,7 @@ int shared_from_params(request *rq, const tensor_create_params *p, const json_pa
 
 uint64_t shared_to_answer(request *rq, dp_shared *s, bool *fresh, dp_error *err)
 {
-    uint64_t number = maps_put(&rq->state->maps, s, fresh, err);
+    uint64_t number = maps_put(&rq->state->maps, session_user(rq->session), s, fresh, err);
 
     if (number == 0 || !*fresh)
         return number;

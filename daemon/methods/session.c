@@ -114,6 +114,9 @@ static int write_users(request *rq, jw *w, dp_error *err)
         member_int(w, "uid", (int64_t)u->uid);
         member_int(w, "sessions", u->sessions);
         member_int(w, "connections", u->connections);
+        member_int(w, "requests", u->requests);
+        member_int(w, "workers", u->workers);
+        member_int(w, "maps", u->maps);
         member_int(w, "bytes", (int64_t)u->bytes);
         usage_to_json(w, u->usage);
         jw_object_end(w);

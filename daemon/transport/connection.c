@@ -73,8 +73,30 @@ static void settle(struct connection *c)
     if (events != c->events && uv_poll_start(&c->poll, events, on_poll) < 0)
         connection_close(c);
     c->events = events;
-    if (!c->closed)
-        connection_note_unread(c);
+    if (c->closed)
+        return;
+    connection_note_unread(c);
+    if (user_is_busy(c->user))
+        c->user->held_back = true;
+}
+
+/* Go on reading from `c`. */
+static void resume(struct connection *c)
+{
+    c->refs++;
+    c->budget = INLINE_NS;
+    settle(c);
+    connection_unref(c);
+}
+
+void connections_resume(server *s)
+{
+    s->resume_due = false;
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next; /* settle() may close `c`, but never another connection */
+        if (atomic_load_explicit(&c->paused, memory_order_relaxed) && connection_wants(c))
+            resume(c);
+    }
 }
 
 void connections_turn(uv_prepare_t *h)
@@ -88,11 +110,8 @@ void connections_turn(uv_prepare_t *h)
     while (s->deferred != NULL && s->turn_bytes < TURN_BYTES) {
         struct connection *c = s->deferred;
         connection_undefer(c);
-        c->refs++;
         c->blocked = false;
-        c->budget = INLINE_NS;
-        settle(c);
-        connection_unref(c);
+        resume(c);
     }
     spin_run(s);
 }

@@ -105,6 +105,8 @@ void connection_answered(job *j, bool last);
 /* Called before the loop waits for events: send the answers that were deferred in earlier loop
  * iterations, and poll the newest client (spin.c). */
 void connections_turn(uv_prepare_t *h);
+/* Read again from connections that were not read because of LIMIT_UID_OUTSTANDING. */
+void connections_resume(struct server *s);
 /* Answer everything that clients have sent until now; close each connection after its last answer.
  * The event loop stops when no connection is left. */
 void connections_drain(struct server *s);

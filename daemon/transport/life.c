@@ -93,9 +93,30 @@ job *connection_job(struct connection *c, char *line, size_t bytes)
     j->number = ++c->n_jobs;
     c->refs++;
     c->outstanding++;
+    atomic_fetch_add(&c->user->outstanding, 1);
     c->outstanding_bytes += bytes;
     atomic_fetch_add(&c->server->requests, 1);
     return j;
+}
+
+/* The request of `j` is not outstanding any more. */
+static void end_outstanding(const job *j)
+{
+    struct connection *c = j->rq.conn;
+    user *u = c->user;
+    unsigned left = atomic_fetch_sub(&u->outstanding, 1) - 1;
+
+    c->outstanding--;
+    c->outstanding_bytes -= j->rq.bytes_charged;
+    if (j->rq.received != NULL)
+        c->outstanding_fds -= j->rq.received->n;
+    /* not at once when `left` is below the limit, so that connections are not resumed for every
+     * single request */
+    if (u->held_back && left <= LIMIT_SIZE(UID_OUTSTANDING) / 4 * 3) {
+        u->held_back = false;
+        c->server->resume_due = true;
+        uv_async_send(&c->server->async);
+    }
 }
 
 static void drop_answer(task *t)
@@ -112,14 +133,10 @@ void connection_job_free(job *j)
 {
     server *s = j->rq.conn->server;
 
-    if (j->notice) {
+    if (j->notice)
         j->rq.conn->notices--;
-    } else if (!j->overdue) {
-        j->rq.conn->outstanding--;
-        j->rq.conn->outstanding_bytes -= j->rq.bytes_charged;
-        if (j->rq.received != NULL)
-            j->rq.conn->outstanding_fds -= j->rq.received->n;
-    }
+    else if (!j->overdue)
+        end_outstanding(j);
     job_drop(j);
     connection_unref(j->rq.conn);
     descriptors_free(j->rq.received);

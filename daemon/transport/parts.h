@@ -4,6 +4,7 @@
 #define DAEMON_TRANSPORT_PARTS_H
 
 #include "transport/connection.h"
+#include "users.h"
 
 struct cmsghdr;
 
@@ -23,7 +24,7 @@ static inline bool connection_wants(const struct connection *c)
     return !c->closed && !c->shut && !c->parsing && c->outstanding < LIMIT(OUTSTANDING) &&
            c->outstanding_bytes < LIMIT_SIZE(OUTSTANDING_BYTES) &&
            c->outstanding_fds < LIMIT_SIZE(OUTSTANDING_DESCRIPTORS) &&
-           atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES);
+           atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) && !user_is_busy(c->user);
 }
 
 /* -- life.c -- */

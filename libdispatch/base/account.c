@@ -3,8 +3,8 @@
  * charged[h].count <= limits[h].count and charged[h].bytes <= limits[h].bytes after each charge
  * that succeeded.  A charge first adds its amount, and subtracts it again if the sum exceeds the
  * limit; a charge of another thread between these two steps may fail although it would fit.
- * Accounts of a group (group.c) also share a limit of bytes over all holders.  The
- * owner has one reference to an account, and each storage charged to it has one (tensor/keep.c). */
+ * Accounts of a group (group.c) also share limits.  The owner has one reference to an account, and
+ * each storage charged to it has one (tensor/keep.c). */
 #include "account.h"
 
 const char *dp_holder_name(int holder)
@@ -62,11 +62,9 @@ static int refuse(int holder, const char *what, const char *limit, uint64_t requ
 }
 
 /* Add `n` to `*sum`.  False: the sum would exceed `max`, and is unchanged.  `*before` gets the sum
- * before the addition, unless `n` is 0. */
+ * before the addition. */
 static bool add(atomic_uint_fast64_t *sum, uint64_t n, uint64_t max, uint64_t *before)
 {
-    if (n == 0)
-        return true;
     *before = atomic_fetch_add_explicit(sum, n, memory_order_relaxed);
     if (*before <= max && n <= max - *before)
         return true;
@@ -84,14 +82,29 @@ static int add_bytes(dp_account *a, int holder, uint64_t bytes)
                                                   : dpi_account_grow(a, holder, bytes);
 }
 
-int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes, dp_error *err)
+/* Charge `count` things, which are not 0, to the account and to its group. */
+static int charge_count(dp_account *a, int holder, uint64_t count, dp_error *err)
 {
     const dp_holder_limit *limit = &a->limits[holder];
-    uint64_t before = 0, most = __atomic_load_n(&limit->count, __ATOMIC_RELAXED), left;
-    const char *name;
+    uint64_t before, most = __atomic_load_n(&limit->count, __ATOMIC_RELAXED);
 
     if (!add(&a->charged[holder].count, count, most, &before))
         return refuse(holder, "more", limit->count_name, count, before, most, err);
+    const char *name = dpi_group_count(a, holder, count, &before, &most);
+    if (name == NULL)
+        return 0;
+    atomic_fetch_sub_explicit(&a->charged[holder].count, count, memory_order_relaxed);
+    return refuse(holder, "more", name, count, before, most, err);
+}
+
+int dp_account_charge(dp_account *a, int holder, uint64_t count, uint64_t bytes, dp_error *err)
+{
+    const dp_holder_limit *limit = &a->limits[holder];
+    uint64_t before, most, left;
+    const char *name;
+
+    if (count > 0 && charge_count(a, holder, count, err) < 0)
+        return DP_ERESOURCE;
     int why = bytes > 0 ? add_bytes(a, holder, bytes) : DPI_CHARGED;
     if (why == DPI_CHARGED)
         return 0;
@@ -115,8 +128,10 @@ void dp_account_charge_anyway(dp_account *a, int holder, uint64_t bytes)
 
 void dp_account_refund(dp_account *a, int holder, uint64_t count, uint64_t bytes)
 {
-    if (count > 0)
+    if (count > 0) {
         atomic_fetch_sub_explicit(&a->charged[holder].count, count, memory_order_relaxed);
+        dpi_group_uncount(a, holder, count);
+    }
     if (bytes > 0)
         atomic_fetch_sub_explicit(&a->charged[holder].bytes, bytes, memory_order_relaxed);
 }

@@ -1,5 +1,5 @@
-/* group.c -- groups of accounts: accounts that together have one more limit, of bytes over all
- * holders.
+/* group.c -- groups of accounts: accounts that together have more limits, of bytes over all holders
+ * and of the things of single holders.
  *
  * Charging an account must stay cheap, so the group is charged in advance, in steps: it grants each
  * holder of an account some bytes more than are charged, and only a charge beyond this grant takes
@@ -8,21 +8,29 @@
  *
  *   granted = min(paid, limit of the holder)
  *   sum of all `paid` = charged of the group, which exceeds the group's limit only after
- *   dp_account_charge_anyway() or dp_account_group_set_limit() */
+ *   dp_account_charge_anyway() or dp_account_group_limits_changed()
+ *
+ * Things are charged one by one, and counted by one atomic addition. */
 #include "account.h"
 
 enum { STEP_LEAST = 64 << 10, STEP_MOST = 4 << 20, STEP_PART = 8 };
 
 struct dp_account_group {
     atomic_uint_fast64_t refs;
-    const char *limit_name; /* borrowed */
-    pthread_mutex_t lock;   /* protects the members below */
-    uint64_t limit, charged;
+    const dp_group_limits *limits; /* borrowed */
+    /* things that are charged, of the holders whose things have a limit */
+    atomic_uint_fast64_t counts[DP_HOLDERS];
+    pthread_mutex_t lock; /* protects the members below */
+    uint64_t charged;     /* bytes */
     dp_account *head;
 };
 
-int dp_account_group_new(const char *limit_name, uint64_t bytes, dp_account_group **out,
-                         dp_error *err)
+static uint64_t limit_of(const dp_account_group *g)
+{
+    return __atomic_load_n(&g->limits->bytes, __ATOMIC_RELAXED);
+}
+
+int dp_account_group_new(const dp_group_limits *limits, dp_account_group **out, dp_error *err)
 {
     dp_account_group *g = dp_calloc(1, sizeof(*g));
 
@@ -30,8 +38,7 @@ int dp_account_group_new(const char *limit_name, uint64_t bytes, dp_account_grou
         return dpi_no_memory(err, "a group of accounts");
     atomic_init(&g->refs, 1);
     pthread_mutex_init(&g->lock, NULL);
-    g->limit_name = limit_name;
-    g->limit = bytes;
+    g->limits = limits;
     *out = g;
     return 0;
 }
@@ -80,6 +87,8 @@ void dpi_group_leave(dp_account *a)
 
     if (g == NULL)
         return;
+    for (int h = 0; h < DP_HOLDERS; h++)
+        dpi_group_uncount(a, h, atomic_load(&a->charged[h].count));
     pthread_mutex_lock(&g->lock);
     for (int h = 0; h < DP_HOLDERS; h++)
         g->charged -= m->paid[h];
@@ -89,6 +98,33 @@ void dpi_group_leave(dp_account *a)
     pthread_mutex_unlock(&g->lock);
     dp_account_group_close(g);
 }
+
+/* -- things -- */
+
+const char *dpi_group_count(dp_account *a, int holder, uint64_t count, uint64_t *before,
+                            uint64_t *most)
+{
+    dp_account_group *g = a->in_group.group;
+
+    if (g == NULL || g->limits->counts[holder].name == NULL)
+        return NULL;
+    *most = __atomic_load_n(&g->limits->counts[holder].most, __ATOMIC_RELAXED);
+    *before = atomic_fetch_add_explicit(&g->counts[holder], count, memory_order_relaxed);
+    if (*before <= *most && count <= *most - *before)
+        return NULL;
+    atomic_fetch_sub_explicit(&g->counts[holder], count, memory_order_relaxed);
+    return g->limits->counts[holder].name;
+}
+
+void dpi_group_uncount(dp_account *a, int holder, uint64_t count)
+{
+    dp_account_group *g = a->in_group.group;
+
+    if (g != NULL && g->limits->counts[holder].name != NULL)
+        atomic_fetch_sub_explicit(&g->counts[holder], count, memory_order_relaxed);
+}
+
+/* -- bytes -- */
 
 /* Take back the bytes that were granted to `holder` of `a` and are not charged.  Another thread may
  * charge at the same time, without the lock: it first adds to `charged`, then reads `granted`.  If
@@ -118,7 +154,9 @@ static void take_all_back(dp_account_group *g)
 
 static bool fits(const dp_account_group *g, uint64_t bytes)
 {
-    return g->charged <= g->limit && bytes <= g->limit - g->charged;
+    uint64_t limit = limit_of(g);
+
+    return g->charged <= limit && bytes <= limit - g->charged;
 }
 
 /* Make `paid` of the holder at least `used`, and if possible a step more.  The caller has the
@@ -185,10 +223,10 @@ const char *dpi_group_left(dp_account *a, uint64_t *left, uint64_t *limit)
     dp_account_group *g = a->in_group.group;
 
     pthread_mutex_lock(&g->lock);
-    *limit = g->limit;
-    *left = g->charged < g->limit ? g->limit - g->charged : 0;
+    *limit = limit_of(g);
+    *left = g->charged < *limit ? *limit - g->charged : 0;
     pthread_mutex_unlock(&g->lock);
-    return g->limit_name;
+    return g->limits->bytes_name;
 }
 
 void dp_account_limits_changed(dp_account *a)
@@ -206,11 +244,10 @@ void dp_account_limits_changed(dp_account *a)
         pthread_mutex_unlock(&g->lock);
 }
 
-void dp_account_group_set_limit(dp_account_group *g, uint64_t bytes)
+void dp_account_group_limits_changed(dp_account_group *g)
 {
     pthread_mutex_lock(&g->lock);
-    g->limit = bytes;
-    if (g->charged > bytes)
+    if (g->charged > limit_of(g))
         take_all_back(g);
     pthread_mutex_unlock(&g->lock);
 }

@@ -1,4 +1,4 @@
-/* group.h -- membership of an account in a group of accounts that share one limit of bytes. */
+/* group.h -- membership of an account in a group of accounts that share limits. */
 #ifndef DPI_GROUP_H
 #define DPI_GROUP_H
 
@@ -15,6 +15,12 @@ typedef struct dpi_membership {
     uint64_t paid[DP_HOLDERS];
 } dpi_membership;
 void dpi_group_leave(dp_account *a); /* Refund what the group was charged for `a`. */
+/* Charge `count` things of `holder` to the group of `a`, if it has a group.  Returns NULL, or the
+ * name of the limit that the group would exceed; then nothing is charged, and `*before` and `*most`
+ * get what is charged and the limit. */
+const char *dpi_group_count(dp_account *a, int holder, uint64_t count, uint64_t *before,
+                            uint64_t *most);
+void dpi_group_uncount(dp_account *a, int holder, uint64_t count); /* Refund them. */
 /* Charge the group for bytes that were charged to `holder` of `a` and that exceed the grant, even
  * if the group exceeds its limit. */
 void dpi_group_cover(dp_account *a, int holder);

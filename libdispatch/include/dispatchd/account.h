@@ -89,19 +89,28 @@ DP_API void dp_account_charge_tensor_anyway(dp_account *a, int holder, const dp_
 DP_API void dp_account_refund_tensor(dp_account *a, int holder, const dp_tensor *t);
 DP_API void dp_account_usage(const dp_account *a, dp_usage out[DP_HOLDERS]);
 
-/* -- groups: accounts that together have one more limit, of bytes over all holders -- */
+/* -- groups: accounts that together have limits of bytes over all holders, and of things -- */
 
 typedef struct dp_account_group dp_account_group;
-/* Make a group without accounts.  `limit_name` is for errors, and is borrowed for as long as the
- * group exists.  *out owned. */
-DP_API int dp_account_group_new(const char *limit_name, uint64_t bytes, dp_account_group **out,
+typedef struct dp_group_limits {
+    const char *bytes_name; /* names of limits, for errors */
+    uint64_t bytes;         /* over all holders */
+    struct {
+        const char *name; /* NULL: the group has no limit for the things of this holder */
+        uint64_t most;
+    } counts[DP_HOLDERS];
+} dp_group_limits;
+/* Make a group without accounts.  `limits` is borrowed for as long as the group exists.  *out
+ * owned. */
+DP_API int dp_account_group_new(const dp_group_limits *limits, dp_account_group **out,
                                 dp_error *err);
 /* Release a reference; each account of the group has one.  NULL is allowed; returns NULL. */
 DP_API dp_account_group *dp_account_group_close(dp_account_group *g);
 /* Add `a`, which has no group and to which nothing was charged yet, to the group. */
 DP_API void dp_account_group_add(dp_account_group *g, dp_account *a);
-/* Change the limit.  If it is lower than what is charged, only later charges fail. */
-DP_API void dp_account_group_set_limit(dp_account_group *g, uint64_t bytes);
+/* Make the group use changed values in its limits, written as for dp_account_limits_changed().  If
+ * a limit is lower than what is charged, only later charges fail. */
+DP_API void dp_account_group_limits_changed(dp_account_group *g);
 /* Sum up the usage of all accounts of the group. */
 DP_API void dp_account_group_usage(dp_account_group *g, dp_usage out[DP_HOLDERS]);
 

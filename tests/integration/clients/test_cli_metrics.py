@@ -172,7 +172,9 @@ def test_top_once(f):
         t = large.op("aten::zeros", [1000])
         first = json.loads(f.ctl("top", "--json"))["sessions"][0]
         equal((first["uid"], first["connections"], first["bytes"]), (os.getuid(), 1, 4000))
-        contains(" ".join(f.ctl("top").split()), f"session uid connections bytes {first['session']} {os.getuid()} 1 4000")
+        screen = " ".join(f.ctl("top").split())
+        contains(screen, "uid sessions connections requests workers maps tensors objects names named bytes bytes")
+        contains(screen, f"session uid connections bytes {first['session']} {os.getuid()} 1 4000")
         large.release(t["tensor"])
     f.ctl("top", "word", status=2)
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 
 from harness import BUILD, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
@@ -14,12 +15,15 @@ import dispatchd
 
 OWN, OTHER, THIRD = os.geteuid(), 65534, 65533
 GROUP = 54321
+SLEEPS = os.path.join(BUILD, "tests", "plugins", "sleeps.so")
+PACKED = os.path.join(BUILD, "tests", "plugins", "packed.so")
 TEMPLATE = os.path.join(BUILD, "plugins", "template.so")
 ADD = {"op": "aten::add.Tensor", "args": [{"data": [1.0, 2.0]}, 1], "return": "data"}
 
 
-def as_uid(uid, fn, gid=65534, groups=()):
-    """The result of fn() in a child with this uid; an Error of the daemon is raised here, too."""
+def begin_as_uid(uid, fn, gid=65534, groups=()):
+    """Call fn() in a child with this uid; returns a function that waits for its result, which is fn()'s: an
+    Error of the daemon is raised here, too."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -35,14 +39,22 @@ def as_uid(uid, fn, gid=65534, groups=()):
         os.write(write, json.dumps(answer).encode())
         os._exit(0)
     os.close(write)
-    with os.fdopen(read, "rb") as f:
-        answer = json.loads(f.read() or b"{}")
-    os.waitpid(child, 0)
-    if "error" in answer:
-        raise dispatchd.Error(answer["error"])
-    if "raised" in answer:
-        raise AssertionError(f"uid {uid}: {answer['raised']}")
-    return answer["result"]
+
+    def finish():
+        with os.fdopen(read, "rb") as f:
+            answer = json.loads(f.read() or b"{}")
+        os.waitpid(child, 0)
+        if "error" in answer:
+            raise dispatchd.Error(answer["error"])
+        if "raised" in answer:
+            raise AssertionError(f"uid {uid}: {answer['raised']}")
+        return answer["result"]
+    return finish
+
+
+def as_uid(uid, fn, **ids):
+    """The result of fn() in a child with this uid."""
+    return begin_as_uid(uid, fn, **ids)()
 
 
 @contextlib.contextmanager
@@ -300,6 +312,135 @@ def test_other_uids_cannot_take_every_place():
             said = as_uid(OTHER, crowd)
             contains(said[0], f"uid {OTHER} has 2 sessions (uid_sessions)")
             contains(said[1], f"uid {OTHER} has 3 connections (uid_connections)")
+
+
+def user(d, uid):
+    """The figures of a uid, as the owner sees them."""
+    return next((u for u in d.call("server.status")["users"] if u["uid"] == uid), None)
+
+
+def held_by(d, uid, name):
+    return (user(d, uid) or {}).get(name, 0)
+
+
+def test_counts_over_all_sessions_of_a_uid():
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_tensors = 3", "uid_objects = 2", "uid_maps = 2", "uid_names = 1")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER), "--plugin", PACKED) as f, f.connect() as owner:
+            def use():
+                with dispatchd.connect(f.socket, 60) as a, dispatchd.connect(f.socket, 60) as b:
+                    made = [d.op("aten::ones", [2])["tensor"] for d in (a, a, b)]
+                    raises(lambda: b.op("aten::ones", [2]), "ResourceExhausted",
+                           "tensors: 1 more asked for, 0 of 3 left (uid_tensors)")
+                    a.release(made[0])
+                    given = [b.op("aten::ones", [2])["tensor"]] + made[1:]
+                    for d, t in ((a, given[1]), (b, given[2])):
+                        d.map(d.call("tensor.describe", tensor=t))
+                    raises(lambda: b.call("tensor.read", tensor=given[0], **{"as": "fd"}), "ResourceExhausted",
+                           f"uid {OTHER} has 2 maps", "(uid_maps)")
+                    a.call("tensor.name", tensor=given[1], name="one")
+                    raises(lambda: b.call("tensor.name", tensor=given[0], name="two"), "ResourceExhausted",
+                           "names: 1 more asked for, 0 of 1 left (uid_names)")
+                    pack = {"op": "packed::prepack", "args": [{"data": [[1.0]]}, {"float": 1}, ""]}
+                    a.call("op.call", **pack)  # an object and its handle
+                    raises(lambda: b.call("op.call", **pack), "ResourceExhausted",
+                           "objects: 1 more asked for, 0 of 2 left (uid_objects)")
+                    return user(b, OTHER)
+            seen = as_uid(OTHER, use)
+            equal((seen["sessions"], seen["connections"], seen["maps"]), (2, 2, 2))
+            equal([seen["account"][h]["count"] for h in ("tensors", "objects", "names")], [3, 2, 1])
+            wait_until(lambda: held_by(owner, OTHER, "maps") == 0, "the maps are gone with their connections")
+            wait_until(lambda: user(owner, OTHER)["account"]["tensors"]["count"] == 0, "so are the handles")
+            owner.op("aten::ones", [2])
+            as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="one"))
+
+
+def test_named_bytes_are_apart_from_the_bytes_of_sessions():
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_named_bytes = 4000", "uid_bytes = 3000")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER)) as f, f.connect() as owner:
+            def use():
+                with dispatchd.connect(f.socket, 60) as d:
+                    t = d.op("aten::ones", [500])["tensor"]
+                    raises(lambda: d.op("aten::ones", [500]), "ResourceExhausted", "of 3000 left (uid_bytes)")
+                    d.call("tensor.name", tensor=t, name="w")  # now its 2,000 bytes are named ones
+                    u = d.op("aten::ones", [500])["tensor"]
+                    d.call("tensor.name", tensor=u, name="v")
+                    w = d.op("aten::ones", [500])["tensor"]
+                    raises(lambda: d.call("tensor.name", tensor=w, name="x"), "ResourceExhausted",
+                           "4000 bytes of named tensors", "2000 more exceed 4000 (uid_named_bytes)")
+                    seen = user(d, OTHER)
+                    return seen["bytes"], seen["account"]["names"]["bytes"]
+            equal(as_uid(OTHER, use), [2000, 4000])
+            for name in "wv":
+                as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name=name))
+
+
+def test_workers_of_another_uid_are_limited():
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_workers = 1")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER), "--plugin", SLEEPS) as f, f.connect() as owner, \
+                f.gate() as gate:
+            def use():
+                with dispatchd.connect(f.socket, 60) as a, dispatchd.connect(f.socket, 60) as b:
+                    for d in (a, b):
+                        d.send("op.call", op="sleeps::until", args=[{"data": [1]}, gate.path])
+                    return [d.receive()["outputs"][0]["shape"] for d in (a, b)]
+            finish = begin_as_uid(OTHER, use)
+            wait_until(lambda: held_by(owner, OTHER, "requests") == 2, "both calls are read")
+            wait_until(lambda: held_by(owner, OTHER, "workers") == 1, "one runs")
+            time.sleep(0.2)  # more workers are started for what has waited for 50 ms
+            equal([held_by(owner, OTHER, name) for name in ("workers", "requests")], [1, 2])
+            equal(owner.op("sleeps::sleep", {"data": [1]}, 1, returns="data")["data"], [1], "the owner is served")
+            gate.open()
+            equal(finish(), [[1], [1]])
+
+
+def test_a_uid_with_many_sessions_gets_no_more_workers():
+    """Ten sessions of one uid, and a session of another uid with ten connections."""
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_workers = 2")
+        with daemon_for("--config", conf, "--workers", "2", "--allow-uid", str(OTHER), "--allow-uid", str(THIRD),
+                        "--plugin", SLEEPS) as f, f.gate() as gate, f.connect() as watch:
+            def crowd(joined):
+                clients = [dispatchd.connect(f.socket, 60) for _ in range(10)]
+                key = clients[0].call("server.hello")["session_key"]
+                for d in clients[1:] if joined else ():
+                    d.call("server.hello", session_key=key)
+                for d in clients:
+                    d.send("op.call", op="sleeps::until", args=[{"data": [1]}, gate.path])
+                return [d.receive()["outputs"][0]["shape"] for d in clients]
+
+            def held(name):
+                return [held_by(watch, uid, name) for uid in (OTHER, THIRD)]
+            many, one = begin_as_uid(OTHER, lambda: crowd(False)), begin_as_uid(THIRD, lambda: crowd(True))
+            wait_until(lambda: held("requests") == [10, 10], "every call is read")
+            wait_until(lambda: held("workers") == [2, 2], "each has its workers")
+            equal([held_by(watch, uid, "sessions") for uid in (OTHER, THIRD)], [10, 1])
+            time.sleep(0.2)  # more workers are started for what has waited for 50 ms
+            equal(held("workers"), [2, 2])
+            gate.open()
+            equal((many(), one()), ([[1]] * 10, [[1]] * 10))
+
+
+def test_requests_of_another_uid_are_limited():
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_outstanding = 4")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER), "--plugin", SLEEPS) as f, f.connect() as owner, \
+                f.gate() as gate:
+            def use():
+                with dispatchd.connect(f.socket, 60) as a, dispatchd.connect(f.socket, 60) as b:
+                    for _ in range(8):
+                        a.send("op.call", op="sleeps::until", args=[{"data": [1]}, gate.path])
+                    b.send("server.hello")  # it is not read before requests of `a` are answered
+                    return [len(a.receive()["outputs"]) for _ in range(8)] + [b.receive()["session"] > 0]
+            finish = begin_as_uid(OTHER, use)
+            wait_until(lambda: held_by(owner, OTHER, "requests") == 4, "four are read")
+            wait_until(lambda: "dispatchd_connections_paused 2\n" in owner.call("server.metrics")["text"],
+                       "neither connection is read further")
+            equal(held_by(owner, OTHER, "requests"), 4)
+            gate.open()
+            equal(finish(), [1] * 8 + [True])
 
 
 def test_each_uid_has_names_of_its_own():

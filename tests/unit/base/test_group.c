@@ -6,6 +6,7 @@
 enum { LIMIT_BYTES = 1 << 20, ACCOUNTS = 3 };
 
 static dp_holder_limit limits[DP_HOLDERS];
+static dp_group_limits group_limits;
 static dp_account_group *g;
 static dp_account *a[ACCOUNTS];
 static dp_error err;
@@ -14,7 +15,10 @@ static void setup(void)
 {
     for (int h = 0; h < DP_HOLDERS; h++)
         limits[h] = (dp_holder_limit){"n", "bytes", 1000, 800 << 10};
-    ck_assert_int_eq(dp_account_group_new("uid_bytes", LIMIT_BYTES, &g, &err), 0);
+    group_limits = (dp_group_limits){"uid_bytes", LIMIT_BYTES, {{0}}};
+    group_limits.counts[DP_HOLDER_OBJECTS].name = "uid_objects";
+    group_limits.counts[DP_HOLDER_OBJECTS].most = 5;
+    ck_assert_int_eq(dp_account_group_new(&group_limits, &g, &err), 0);
     for (int i = 0; i < ACCOUNTS; i++) {
         ck_assert_int_eq(dp_account_new(limits, &a[i], &err), 0);
         dp_account_group_add(g, a[i]);
@@ -89,10 +93,12 @@ START_TEST(limits_can_change)
     ck_assert(!dpi_account_add(a[0], DP_HOLDER_TENSORS, 1));
     limits[DP_HOLDER_TENSORS].bytes = 800 << 10;
     dp_account_limits_changed(a[0]);
-    dp_account_group_set_limit(g, 200 << 10);
+    group_limits.bytes = 200 << 10;
+    dp_account_group_limits_changed(g);
     ck_assert(dpi_account_add(a[0], DP_HOLDER_TENSORS, 100 << 10));
     ck_assert(!dpi_account_add(a[0], DP_HOLDER_TENSORS, 1));
-    dp_account_group_set_limit(g, LIMIT_BYTES);
+    group_limits.bytes = LIMIT_BYTES;
+    dp_account_group_limits_changed(g);
     ck_assert(dpi_account_add(a[0], DP_HOLDER_TENSORS, 600 << 10));
 }
 END_TEST
@@ -104,6 +110,25 @@ START_TEST(charges_anyway_count_in_the_group)
     ck_assert(!dpi_account_add(a[0], DP_HOLDER_TENSORS, 1));
     dp_account_refund(a[0], DP_HOLDER_TENSORS, 0, 2 << 20);
     ck_assert_int_eq(charge(1, DP_HOLDER_TENSORS, 800 << 10), 0);
+}
+END_TEST
+
+START_TEST(things_of_some_holders_are_limited)
+{
+    ck_assert_int_eq(dp_account_charge(a[0], DP_HOLDER_OBJECTS, 3, 0, &err), 0);
+    ck_assert_int_eq(dp_account_charge(a[1], DP_HOLDER_OBJECTS, 3, 10, &err), DP_ERESOURCE);
+    ck_assert_str_eq(err.message, "objects: 3 more asked for, 2 of 5 left (uid_objects)");
+    ck_assert_int_eq(dp_account_charge(a[1], DP_HOLDER_OBJECTS, 2, 10, &err), 0);
+    ck_assert_int_eq(dp_account_charge(a[2], DP_HOLDER_OBJECTS, 1, 0, &err), DP_ERESOURCE);
+    ck_assert_int_eq(dp_account_charge(a[2], DP_HOLDER_TENSORS, 900, 0, &err), 0);
+    dp_account_refund(a[0], DP_HOLDER_OBJECTS, 1, 0);
+    ck_assert_int_eq(dp_account_charge(a[2], DP_HOLDER_OBJECTS, 1, 0, &err), 0);
+    a[0] = dp_account_close(a[0]); /* which gives back its two */
+    ck_assert_int_eq(dp_account_charge(a[2], DP_HOLDER_OBJECTS, 2, 0, &err), 0);
+    /* nothing is charged when the bytes do not fit */
+    dp_account_refund(a[2], DP_HOLDER_OBJECTS, 3, 0);
+    ck_assert_int_eq(dp_account_charge(a[2], DP_HOLDER_OBJECTS, 3, 900 << 10, &err), DP_ERESOURCE);
+    ck_assert_int_eq(dp_account_charge(a[2], DP_HOLDER_OBJECTS, 3, 0, &err), 0);
 }
 END_TEST
 
@@ -158,5 +183,6 @@ UNIT_SUITE(account_group)
     tcase_add_test(tc, a_closed_account_gives_back_what_it_was_charged);
     tcase_add_test(tc, limits_can_change);
     tcase_add_test(tc, charges_anyway_count_in_the_group);
+    tcase_add_test(tc, things_of_some_holders_are_limited);
     tcase_add_test(tc, threads_never_exceed_the_limit);
 }

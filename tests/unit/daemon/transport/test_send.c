@@ -22,7 +22,7 @@ static void setup(void)
     s.leaving = true; /* no worker frees long answers */
     sessions_init(&s.sessions, limit_defaults);
     session = session_new(&s.sessions, &err);
-    c = (struct connection){.server = &s, .fd = fds[0], .refs = 1};
+    c = (struct connection){.server = &s, .fd = fds[0], .refs = 1, .user = session_user(session)};
     client = fds[1];
 }
 
