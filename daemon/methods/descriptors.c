@@ -82,7 +82,10 @@ uint64_t shared_to_answer(request *rq, dp_shared *s, bool *fresh, dp_error *err)
         return number;
     rq->shared = dp_shared_ref(s);
     rq->shared_map = number;
-    return dp_shared_reader(s, &rq->shared_fd, err) == 0 ? number : 0;
+    /* A client of the daemon's own uid may keep its map as long as it likes; pages that another uid
+     * maps are freed when its session ends, or before that with the last tensor and map number. */
+    bool revocable = !session_is_owner(rq->session);
+    return dp_shared_reader(s, revocable, &rq->shared_fd, err) == 0 ? number : 0;
 }
 
 int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uint64_t map,

@@ -1,10 +1,11 @@
 /* shared.c -- tensor memory that other processes map: memfds made here, and adopted ones.
  *
- * A memfd made here is sealed against shrinking and growing, so its mapping stays valid.  When its
- * first reader is made, it is sealed against new writable mappings, too: the mapping that this
- * process has can still write.  A memfd of another process is only adopted if it is sealed against
- * shrinking; then reading a mapping of it raises no SIGBUS.  Bytes that are copied are read by
- * pread(), which does not even need a mapping. */
+ * A memfd made here is sealed against shrinking and growing, so its mapping stays valid.  When a
+ * reader of the same user is made, it is sealed against new writable mappings, too: the mapping
+ * that this process has can still write.  If all readers are other users', its pages are freed with
+ * it instead.  A memfd of another process is only adopted if it is sealed against shrinking; then
+ * reading a mapping of it raises no SIGBUS.  Bytes that are copied are read by pread(), which does
+ * not even need a mapping. */
 #define _GNU_SOURCE
 #include "base/account.h"
 #include "room.h"
@@ -41,9 +42,12 @@ static void destroy(dp_shared *s)
 
     if (s->data != NULL)
         munmap(s->data, s->bytes);
-    close(s->fd);
-    if (s->reader >= 0)
+    if (s->reader >= 0) {
         close(s->reader);
+        if (!s->sealed) /* the readers' mappings stay valid, and have zeros from now on */
+            fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)s->bytes);
+    }
+    close(s->fd);
     pthread_mutex_destroy(&s->lock);
     dp_free(s);
     dp_account_close(owner);
@@ -241,14 +245,18 @@ int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err)
     return use(s, shared);
 }
 
-static int make_reader(dp_shared *s, dp_error *err)
+static int make_reader(dp_shared *s, bool revocable, dp_error *err)
 {
     char path[32];
 
+    if (!revocable && !s->sealed) {
+        if (fcntl(s->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0)
+            return dp_error_set(err, DP_ERUNTIME, "F_ADD_SEALS of shared memory: %s",
+                                strerror(errno));
+        s->sealed = true;
+    }
     if (s->reader >= 0)
         return DP_OK;
-    if (fcntl(s->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0)
-        return dp_error_set(err, DP_ERUNTIME, "F_ADD_SEALS of shared memory: %s", strerror(errno));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
     s->reader = open(path, O_RDONLY | O_CLOEXEC);
     return s->reader >= 0
@@ -257,14 +265,14 @@ static int make_reader(dp_shared *s, dp_error *err)
                               "open %s: %s", path, strerror(errno));
 }
 
-int dp_shared_reader(dp_shared *s, int *fd, dp_error *err)
+int dp_shared_reader(dp_shared *s, bool revocable, int *fd, dp_error *err)
 {
     if (!DPI_GIVEN(err, DP_EVALUE, s, fd))
         return DP_EVALUE;
     if (s->adopted)
         return dp_error_set(err, DP_EVALUE, "adopted memory of another process has no reader");
     pthread_mutex_lock(&s->lock);
-    int rc = make_reader(s, err);
+    int rc = make_reader(s, revocable, err);
     *fd = s->reader;
     pthread_mutex_unlock(&s->lock);
     return rc;

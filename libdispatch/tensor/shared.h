@@ -10,8 +10,9 @@ struct dp_shared {
     int fd;
     bool adopted;
     bool racy;            /* adopted, and other processes may write */
-    pthread_mutex_t lock; /* protects the making of `reader` and, if adopted, of `data` */
+    pthread_mutex_t lock; /* protects `reader`, `sealed` and, if adopted, the making of `data` */
     int reader;           /* read-only descriptor of a memfd made here; -1: not made yet */
+    bool sealed;          /* with F_SEAL_FUTURE_WRITE, which also forbids to free the pages */
     void *data;           /* the mapping; NULL: adopted, and not mapped yet */
     size_t bytes;         /* size of the memfd */
     /* owned: the account whose later tensors may use the memory again; NULL: none */

@@ -4,7 +4,7 @@
  * other processes can map the tensor's bytes, or one of another process, which was adopted.
  *
  *     dp_tensor_share(t, account, &s, err);      move the bytes of `t` into a memfd
- *     dp_shared_reader(s, &fd, err);             a read-only descriptor to send
+ *     dp_shared_reader(s, false, &fd, err);      a read-only descriptor to send
  *
  *     dp_shared_adopt(fd, account, &s, err);     a descriptor that came from another process
  *     dp_shared_tensor(s, DP_SHARED_PRIVATE, 0, DP_FLOAT32, 10, account, &t, err);
@@ -43,10 +43,14 @@ DP_API int dp_tensor_share(const dp_tensor *t, dp_account *a, dp_shared **out, d
  * nothing. */
 DP_API bool dp_tensor_is_shared(const dp_tensor *t);
 /* Get a descriptor of shared memory that this process made, which reads the memory and can never
- * write it.  `*fd` is borrowed from `s`.  From now on, no process can map the memory writable
- * (F_SEAL_FUTURE_WRITE); this process's tensors still write it.  DP_EVALUE: `s` was adopted.
- * DP_ERUNTIME: the system refuses. */
-DP_API int dp_shared_reader(dp_shared *s, int *fd, dp_error *err);
+ * write it.  `*fd` is borrowed from `s`.  Unless `revocable`, no process can map the memory
+ * writable from now on (F_SEAL_FUTURE_WRITE); this process's tensors still write it.
+ * `revocable`: for a reader of another user, whom the mode of the memory (0600) keeps from opening
+ * it for writing.  When the last reference to `s` is dropped, its pages are freed: a reader that
+ * still maps them sees zeros, and cannot hold memory that is charged to nobody.  A reader that is
+ * not revocable ends that for `s`.
+ * DP_EVALUE: `s` was adopted.  DP_ERUNTIME: the system refuses. */
+DP_API int dp_shared_reader(dp_shared *s, bool revocable, int *fd, dp_error *err);
 
 /* Another process that got a descriptor of `s` has not said that it unmapped the memory: never use
  * the memory again for another tensor. */

@@ -4,6 +4,7 @@ The tests run as root, whose children become other uids; without root they are s
 
 import contextlib
 import json
+import mmap
 import os
 import shutil
 import tempfile
@@ -441,6 +442,61 @@ def test_requests_of_another_uid_are_limited():
             equal(held_by(owner, OTHER, "requests"), 4)
             gate.open()
             equal(finish(), [1] * 8 + [True])
+
+
+def keep_map(path, after):
+    """Map a tensor, and another one that gets a name; end the session, call after() when it has ended, and
+    return the first elements that the maps had before and have then."""
+    with dispatchd.connect(path, 60) as d:
+        made = [d.call("tensor.create", data=[7.0] * 3) for _ in range(2)]
+        d.call("tensor.name", tensor=made[1]["tensor"], name="kept")
+        maps = [d.map(t)[1].cast("f") for t in made]
+        before = [m[0] for m in maps]
+    after()
+    return before, [m[0] for m in maps]
+
+
+def test_maps_of_other_uids_end_with_their_session():
+    with daemon_for("--allow-uid", str(OTHER)) as f, f.connect() as d:
+        def ended(uid, sessions):
+            wait_until(lambda: held_by(d, uid, "sessions") == sessions, "the session has ended")
+            wait_until(lambda: user(d, uid)["account"]["tensors"]["count"] == 0, "its tensors are released")
+        read, write = os.pipe()
+
+        def wait_for_owner():
+            os.read(read, 1)
+        finish = begin_as_uid(OTHER, lambda: keep_map(f.socket, wait_for_owner))
+        wait_until(lambda: user(d, OTHER) and user(d, OTHER)["account"]["names"]["count"] == 1, "it maps")
+        ended(OTHER, 0)
+        wait_until(lambda: d.call("server.status")["live_tensors"] == 1, "only the named tensor is left")
+        os.write(write, b"x")
+        # the client's mapping stays valid; a named tensor outlives the session, and so does its memory
+        equal(finish(), [[7, 7], [0, 7]])
+        as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="kept"))
+
+        def until_released():
+            wait_until(lambda: d.call("server.status")["live_tensors"] == 1, "only the named tensor is left")
+        equal(keep_map(f.socket, until_released), ([7, 7], [7, 7]), "the daemon's own uid keeps its maps")
+        d.call("tensor.unlink", name="kept")
+
+
+def test_other_uids_cannot_write_what_they_map():
+    with daemon_for("--allow-uid", str(OTHER)) as f:
+        def attempt():
+            with dispatchd.connect(f.socket, 60) as d:
+                t = d.call("tensor.create", data=[1.0, 2.0])
+                fd = d.call("tensor.read", tensor=t["tensor"], **{"as": "fd"})["fd"]
+                refused = []
+                for act in (lambda: os.open(f"/proc/self/fd/{fd}", os.O_RDWR), lambda: os.pwrite(fd, b"x", 0),
+                            lambda: os.ftruncate(fd, 0), lambda: os.fchmod(fd, 0o666),
+                            lambda: mmap.mmap(fd, 0, mmap.MAP_SHARED, mmap.PROT_WRITE)):
+                    try:
+                        act()
+                        refused.append(False)
+                    except OSError:
+                        refused.append(True)
+                return refused
+        equal(as_uid(OTHER, attempt), [True] * 5)
 
 
 def test_each_uid_has_names_of_its_own():

@@ -35,7 +35,7 @@ static const float *map(dp_shared *s)
 {
     int fd = -1;
 
-    OK(dp_shared_reader(s, &fd, &err));
+    OK(dp_shared_reader(s, false, &fd, &err));
     void *p = mmap(NULL, dp_shared_bytes(s), PROT_READ, MAP_SHARED, fd, 0);
     ck_assert_ptr_ne(p, MAP_FAILED);
     return p;
@@ -120,7 +120,7 @@ START_TEST(storages_are_shared_from_the_size_asked_for)
     OK(dpi_empty(DP_UINT8, at, 1, many, DP_CONTIGUOUS, &large, &err));
     OK(dp_tensor_share(large, a, &s, &err));
     int fd = -1;
-    OK(dp_shared_reader(s, &fd, &err));
+    OK(dp_shared_reader(s, false, &fd, &err));
     ck_assert_int_ge(fd, 0);
     dp_shared_unref(s);
     dp_tensor_unref(large);
@@ -273,7 +273,7 @@ START_TEST(elements_lie_inside_the_memory)
           DP_EVALUE, "not adopted");
     dp_shared_unref(ours);
     int reader;
-    FAILS(dp_shared_reader(s, &reader, &err), DP_EVALUE, "adopted");
+    FAILS(dp_shared_reader(s, false, &reader, &err), DP_EVALUE, "adopted");
     dp_shared_unref(s);
     close(fd);
 }

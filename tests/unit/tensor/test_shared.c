@@ -15,7 +15,7 @@ START_TEST(no_reader_can_write)
     int fd = -1;
 
     OK(dp_tensor_share(t, NULL, &s, &err));
-    OK(dp_shared_reader(s, &fd, &err));
+    OK(dp_shared_reader(s, false, &fd, &err));
     ck_assert_int_eq(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     int again = open(path, O_RDWR | O_CLOEXEC);
@@ -29,7 +29,41 @@ START_TEST(no_reader_can_write)
 }
 END_TEST
 
+/* Share a tensor, map it as a reader does, and release it; returns the reader's first element.
+ * `second`: a reader that is not revocable comes, too. */
+static float seen_after_release(bool revocable, bool second)
+{
+    int64_t sizes[] = {4};
+    dp_tensor *t = floats(1, sizes);
+    dp_shared *s = NULL;
+    int fd = -1;
+
+    *(float *)dpi_tensor_data(t) = 7;
+    OK(dp_tensor_share(t, NULL, &s, &err));
+    OK(dp_shared_reader(s, revocable, &fd, &err));
+    if (second)
+        OK(dp_shared_reader(s, false, &fd, &err));
+    const float *seen = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    ck_assert_ptr_ne(seen, MAP_FAILED);
+    ck_assert_float_eq(seen[0], 7);
+    dp_shared_unref(s);
+    ck_assert_float_eq(seen[0], 7); /* the tensor has it still */
+    dp_tensor_unref(t);
+    float first = seen[0];
+    munmap((void *)seen, 4096);
+    return first;
+}
+
+START_TEST(revocable_readers_see_zeros_afterwards)
+{
+    ck_assert_float_eq(seen_after_release(false, false), 7);
+    ck_assert_float_eq(seen_after_release(true, false), 0);
+    ck_assert_float_eq(seen_after_release(true, true), 7);
+}
+END_TEST
+
 UNIT_SUITE(tensor_shared)
 {
     tcase_add_test(tc, no_reader_can_write);
+    tcase_add_test(tc, revocable_readers_see_zeros_afterwards);
 }
