@@ -34,12 +34,12 @@
     X(CONNECTIONS, connections, 1024) /* less if RLIMIT_NOFILE is low */                           \
     X(SILENT_MS, silent_ms, 5000)     /* a client silent for longer may give way to a new one */   \
     X(SESSIONS, sessions, 4096)       /* a new session may end one that has no connection */       \
-    X(UIDS, uids, 256) /* a new uid may replace one that holds nothing; never the daemon's own */    \
+    X(UIDS, uids, 256) /* a new uid may replace one that holds nothing; never the daemon's own */  \
     X(UID_BYTES, uid_bytes,                                                                        \
       (int64_t)1 << 46) /* all that sessions of a uid hold; by default, the machine's memory */    \
-    X(UID_TENSORS, uid_tensors, 1 << 22)  /* handles of tensors, of all sessions of a uid */       \
-    X(UID_OBJECTS, uid_objects, 1 << 14)  /* objects of plugins, and handles of objects */         \
-    X(UID_MAPS, uid_maps, 4096)           /* memfds with a number, of all its connections */       \
+    X(UID_TENSORS, uid_tensors, 1 << 22) /* handles of tensors, of all sessions of a uid */        \
+    X(UID_OBJECTS, uid_objects, 1 << 14) /* objects of plugins, and handles of objects */          \
+    X(UID_MAPS, uid_maps, 4096)          /* memfds with a number, of all its connections */        \
     /* for each uid that is not the daemon's own: */                                               \
     X(UID_SESSIONS, uid_sessions, 1024)                                                            \
     X(UID_CONNECTIONS, uid_connections, 256)                                                       \
@@ -98,6 +98,10 @@ extern atomic_int_fast64_t limits_in_force[LIMITS];
     ((int64_t)atomic_load_explicit(&limits_in_force[LIMIT_AT_##NAME], memory_order_relaxed))
 #define LIMIT_SIZE(NAME)  ((size_t)LIMIT(NAME))
 #define LIMIT_NANOS(NAME) ((uint64_t)LIMIT(NAME) * 1000000) /* of a limit in milliseconds */
+/* Record that the error with this `code`, which was just set, is due to limit NAME.  Returns
+ * `code`.  See dp_error_limit(). */
+#define LIMIT_REACHED(NAME, asked, code)                                                           \
+    dp_error_limit((code), limit_names[LIMIT_AT_##NAME], (uint64_t)LIMIT(NAME), (uint64_t)(asked))
 
 /* -- base.c -- */
 

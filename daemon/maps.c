@@ -35,9 +35,11 @@ static int count_map(user *u, dp_error *err)
     if (atomic_fetch_add(&u->n_maps, 1) < LIMIT_SIZE(UID_MAPS))
         return 0;
     atomic_fetch_sub(&u->n_maps, 1);
-    return dp_error_set(err, DP_ERESOURCE,
-                        "uid %ld has %lld maps; release some by map.release (uid_maps)",
-                        (long)u->uid, (long long)LIMIT(UID_MAPS));
+    return LIMIT_REACHED(
+        UID_MAPS, LIMIT(UID_MAPS) + 1,
+        dp_error_set(err, DP_ERESOURCE,
+                     "uid %ld has %lld maps; release some by map.release (uid_maps)", (long)u->uid,
+                     (long long)LIMIT(UID_MAPS)));
 }
 
 uint64_t maps_put(maps **all, user *u, dp_shared *s, bool *fresh, dp_error *err)
@@ -54,6 +56,7 @@ uint64_t maps_put(maps **all, user *u, dp_shared *s, bool *fresh, dp_error *err)
     if (m->list.n >= LIMIT_SIZE(MAPS)) {
         dp_error_set(err, DP_ERESOURCE,
                      "this connection has %zu maps; release some by map.release (maps)", m->list.n);
+        LIMIT_REACHED(MAPS, m->list.n + 1, err->code);
         return 0;
     }
     if (handle_list_reserve(&m->list, err) < 0 || count_map(m->user, err) < 0)

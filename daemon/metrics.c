@@ -237,38 +237,21 @@ static int failure_of(int rpc, const dp_error *err)
     return FAILURE_DP_ERUNTIME;
 }
 
-/* Return the index of the limit whose name is the `n` bytes at `s`; METRIC_LIMITS: there is
- * none. */
-static size_t limit_of(const char *s, size_t n)
+/* Return the index of the limit that the error is due to; METRIC_LIMITS: it is due to none. */
+static size_t limit_of(const dp_error *err)
 {
-    size_t i = 0;
+    const dp_refusal *refused = dp_error_refusal(err);
+    size_t i = refused != NULL ? 0 : METRIC_LIMITS;
 
-    while (i < METRIC_LIMITS &&
-           (strncmp(metric_limit_name(i), s, n) != 0 || metric_limit_name(i)[n] != '\0'))
+    while (i < METRIC_LIMITS && strcmp(metric_limit_name(i), refused->limit) != 0)
         i++;
     return i;
-}
-
-/* Return the index of the limit that the message names last, in parentheses: "70 programs are kept
- * (session_programs)".  METRIC_LIMITS: it names none. */
-static size_t limit_named(const char *message)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
-    size_t found = METRIC_LIMITS;
-
-    for (const char *p = strchr(message, '('); p != NULL; p = strchr(p + 1, '(')) {
-        size_t n = strspn(p + 1, letters);
-        size_t limit = n > 0 && p[1 + n] == ')' ? limit_of(p + 1, n) : METRIC_LIMITS;
-        if (limit < METRIC_LIMITS)
-            found = limit;
-    }
-    return found;
 }
 
 void metrics_failure(metrics *m, metric_table *own, size_t which, int rpc, const dp_error *err)
 {
     int kind = failure_of(rpc, err);
-    size_t limit = limit_named(err->message);
+    size_t limit = limit_of(err);
 
     pthread_mutex_lock(&m->lock);
     for (metric_table *t = &m->all; t != NULL; t = t == &m->all ? own : NULL) {

@@ -110,8 +110,8 @@ void metrics_call(metrics *m, metric_table *own, const metric_call *c); /* Count
 void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos,
                      const metric_call *c);
 /* Count the failure of a request of method `which` (n_methods + 1: none) with `*err`.  `rpc`: the
- * code of JSON-RPC.  If the message names a limit in parentheses, as all errors by limits do, that
- * refusal is counted, too. */
+ * code of JSON-RPC.  If the error is due to a limit (dp_error_refusal()), that refusal is counted,
+ * too. */
 void metrics_failure(metrics *m, metric_table *own, size_t which, int rpc, const dp_error *err);
 
 /* -- reading -- */

@@ -67,11 +67,13 @@ static int check_bytes(const user *u, const dp_tensor *t, uint64_t most, dp_erro
     uint64_t sum = dp_size_plus(named, unlinked);
     if (bytes <= (sum < most ? most - sum : 0) || has_storage(u, dp_tensor_storage_id(t)))
         return 0;
-    return dp_error_set(err, DP_ERESOURCE,
-                        "uid %ld has %llu bytes of named tensors and %llu of unlinked ones that "
-                        "are still in use: %llu more exceed %llu (uid_named_bytes)",
-                        (long)u->uid, (unsigned long long)named, (unsigned long long)unlinked,
-                        (unsigned long long)bytes, (unsigned long long)most);
+    return dp_error_limit(
+        dp_error_set(err, DP_ERESOURCE,
+                     "uid %ld has %llu bytes of named tensors and %llu of unlinked ones that "
+                     "are still in use: %llu more exceed %llu (uid_named_bytes)",
+                     (long)u->uid, (unsigned long long)named, (unsigned long long)unlinked,
+                     (unsigned long long)bytes, (unsigned long long)most),
+        "uid_named_bytes", most, bytes);
 }
 
 static int fail_taken(const named_tensor *taken, dp_error *err)

@@ -90,10 +90,13 @@ static int enlist(struct session *s, dp_error *err)
     pthread_mutex_unlock(&all->lock);
     if (has_slot)
         return 0;
-    return full ? dp_error_set(err, DP_ERESOURCE, "uid %ld has %lld sessions (uid_sessions)",
-                               (long)session_uid(s), (long long)LIMIT(UID_SESSIONS))
-                : dp_error_set(err, DP_ERESOURCE, "%lld sessions are open (sessions)",
-                               (long long)LIMIT(SESSIONS));
+    return full ? LIMIT_REACHED(UID_SESSIONS, LIMIT(UID_SESSIONS) + 1,
+                                dp_error_set(err, DP_ERESOURCE,
+                                             "uid %ld has %lld sessions (uid_sessions)",
+                                             (long)session_uid(s), (long long)LIMIT(UID_SESSIONS)))
+                : LIMIT_REACHED(SESSIONS, LIMIT(SESSIONS) + 1,
+                                dp_error_set(err, DP_ERESOURCE, "%lld sessions are open (sessions)",
+                                             (long long)LIMIT(SESSIONS)));
 }
 
 static void session_free(struct session *s)

@@ -81,6 +81,7 @@ user *users_get(sessions *all, uid_t uid, dp_error *err)
     if (all->n_users >= LIMIT_SIZE(UIDS) && uid != geteuid()) {
         dp_error_set(err, DP_ERESOURCE, "%u uids use this daemon, no more can (uids)",
                      all->n_users);
+        LIMIT_REACHED(UIDS, all->n_users + 1, err->code);
         return NULL;
     }
     u = dp_calloc(1, sizeof(*u));
@@ -149,7 +150,8 @@ static const struct {
 
 static void set_limit(uint64_t *limit, int64_t value)
 {
-    __atomic_store_n(limit, (uint64_t)value, __ATOMIC_RELAXED); /* accounts read it without a lock */
+    __atomic_store_n(limit, (uint64_t)value,
+                     __ATOMIC_RELAXED); /* accounts read it without a lock */
 }
 
 static void set_limits(sessions *all, const int64_t *limits)

@@ -318,8 +318,10 @@ static int scan_number(scan *x, double *out)
             return fail_char(x, "a digit");
     }
     if (x->i - start > LIMIT_SIZE(JSON_NUMBER_BYTES))
-        return dp_error_set(x->err, DP_EVALUE, "number of %zu characters, at most %zu, at byte %zu",
-                            x->i - start, LIMIT_SIZE(JSON_NUMBER_BYTES), start + 1);
+        return LIMIT_REACHED(JSON_NUMBER_BYTES, x->i - start,
+                             dp_error_set(x->err, DP_EVALUE,
+                                          "number of %zu characters, at most %zu, at byte %zu",
+                                          x->i - start, LIMIT_SIZE(JSON_NUMBER_BYTES), start + 1));
     if (exponent || digits + fraction > EXACT_DIGITS)
         return read_number(x, start, integral, out);
     /* both operands are exact, so the quotient is the double nearest to the number */
@@ -389,8 +391,9 @@ static int scan_open(scan *x, cJSON *j, bool *inside)
     bool object = peek(x) == '{';
 
     if (x->depth >= LIMIT_SIZE(JSON_DEPTH))
-        return dp_error_set(x->err, DP_EVALUE, "nested deeper than %zu at byte %zu",
-                            LIMIT_SIZE(JSON_DEPTH), x->i + 1);
+        return LIMIT_REACHED(JSON_DEPTH, x->depth + 1,
+                             dp_error_set(x->err, DP_EVALUE, "nested deeper than %zu at byte %zu",
+                                          LIMIT_SIZE(JSON_DEPTH), x->i + 1));
     j->type = object ? cJSON_Object : cJSON_Array;
     x->i++;
     skip_space(x);
@@ -410,7 +413,9 @@ static int scan_value(scan *x, bool *inside)
     skip_space(x);
     *inside = false;
     if (++x->nodes > LIMIT_SIZE(JSON_NODES))
-        return dp_error_set(x->err, DP_EVALUE, "more than %zu values", LIMIT_SIZE(JSON_NODES));
+        return LIMIT_REACHED(
+            JSON_NODES, x->nodes,
+            dp_error_set(x->err, DP_EVALUE, "more than %zu values", LIMIT_SIZE(JSON_NODES)));
     cJSON *j = add_node(x);
     char c = peek(x);
     if (j == NULL)

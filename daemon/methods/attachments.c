@@ -18,7 +18,7 @@ static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *
                       dp_error *err)
 {
     size_t n = (size_t)cJSON_GetArraySize(list);
-    const cJSON *j;
+    const cJSON *j = NULL;
 
     if (!cJSON_IsArray(list) || n > LIMIT_SIZE(ATTACHMENTS))
         goto fail;
@@ -37,10 +37,16 @@ static int read_sizes(request *rq, const cJSON *list, size_t max_bytes, size_t *
     }
     return 0;
 fail:
-    return dp_error_set(err, DP_EVALUE,
-                        "attachments: expected an array of at most %zu sizes that add up to at "
-                        "most %zu bytes (attachments, attachment_bytes)",
-                        LIMIT_SIZE(ATTACHMENTS), max_bytes);
+    dp_error_set(err, DP_EVALUE,
+                 "attachments: expected an array of at most %zu sizes that add up to at most %zu "
+                 "bytes (attachments, attachment_bytes)",
+                 LIMIT_SIZE(ATTACHMENTS), max_bytes);
+    if (n > LIMIT_SIZE(ATTACHMENTS))
+        return LIMIT_REACHED(ATTACHMENTS, n, err->code);
+    if (cJSON_IsNumber(j) && j->valuedouble > (double)(max_bytes - *total))
+        return LIMIT_REACHED(ATTACHMENT_BYTES, fmin((double)*total + j->valuedouble, 0x1p63),
+                             err->code);
+    return err->code;
 }
 
 int64_t request_announced(request *rq, size_t max_bytes, size_t received, size_t *n_fds,

@@ -70,6 +70,7 @@ void notification_end(jw *w)
 static void write_data(jw *w, const dp_error *err, const run *r)
 {
     const char *type = dp_error_name(err->code);
+    const dp_refusal *limit = dp_error_refusal(err);
     int64_t step = r == NULL             ? -1
                    : r->step_now != NULL ? __atomic_load_n(r->step_now, __ATOMIC_RELAXED)
                                          : r->step;
@@ -83,6 +84,14 @@ static void write_data(jw *w, const dp_error *err, const run *r)
         member_str(w, "key", err->key);
     if (step >= 0)
         member_int(w, "step", step);
+    if (limit != NULL) {
+        jw_key(w, "limit");
+        jw_object(w);
+        member_str(w, "name", limit->limit);
+        member_int(w, "most", (int64_t)limit->most);
+        member_int(w, "asked", (int64_t)limit->asked);
+        jw_object_end(w);
+    }
     if (r != NULL && r->n_written > 0) {
         jw_key(w, "written");
         jw_array(w);
@@ -295,8 +304,10 @@ static int check_answer(const request *rq, bool in_batch, dp_error *err)
     if (rq->out.refused)
         return err->code;
     if (rq->out.failed)
-        return dp_error_set(err, DP_ERESOURCE, "an answer of more than %zu bytes, or out of memory",
-                            LIMIT_SIZE(ANSWER_BYTES));
+        return LIMIT_REACHED(ANSWER_BYTES, rq->out.len,
+                             dp_error_set(err, DP_ERESOURCE,
+                                          "an answer of more than %zu bytes, or out of memory",
+                                          LIMIT_SIZE(ANSWER_BYTES)));
     return 0;
 }
 
@@ -386,6 +397,7 @@ static int run_one(request *rq, const cJSON *msg, bool in_batch)
     dp_error err;
 
     dp_error_clear(&err);
+    dp_error_refusal_clear();
     int code = open_envelope(rq, msg, in_batch, &e, &err);
 
     if (code == 0 && dp_shapes_pin(&err) < 0)
@@ -406,6 +418,8 @@ static int begin_batch(request *rq)
         dp_error err = DP_ERROR_INIT;
         dp_error_set(&err, DP_EVALUE, "a batch of %d requests: expected 1 to %lld%s", n,
                      (long long)LIMIT(BATCH), n > 0 ? " (batch)" : "");
+        if (n > 0)
+            LIMIT_REACHED(BATCH, n, err.code);
         request_failed(rq, NULL, RPC_REQUEST, &err);
         write_error(&rq->out, NULL, RPC_REQUEST, &err, NULL);
         return DP_EVALUE;

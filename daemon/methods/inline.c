@@ -210,9 +210,10 @@ int program_inline(request *rq, const program_run_params *p, dp_program **out,
     content c = {.rq = rq, .err = err};
 
     if (cJSON_GetArraySize(p->steps) > LIMIT(PROGRAM_STEPS))
-        return dp_error_set(err, DP_ERESOURCE,
-                            "a program of %d steps, at most %lld (program_steps)",
-                            cJSON_GetArraySize(p->steps), (long long)LIMIT(PROGRAM_STEPS));
+        return LIMIT_REACHED(
+            PROGRAM_STEPS, cJSON_GetArraySize(p->steps),
+            dp_error_set(err, DP_ERESOURCE, "a program of %d steps, at most %lld (program_steps)",
+                         cJSON_GetArraySize(p->steps), (long long)LIMIT(PROGRAM_STEPS)));
     jw_init(&c.key);
     int rc = find_or_build(&c, p, out);
     if (rc == 0) {

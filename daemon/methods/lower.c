@@ -213,9 +213,11 @@ static int steps(lowering *l, const cJSON *list)
     const cJSON *j;
 
     if (cJSON_GetArraySize(list) > LIMIT(PROGRAM_STEPS))
-        return dp_error_set(l->err, DP_ERESOURCE,
-                            "a program of %d steps, at most %lld (program_steps)",
-                            cJSON_GetArraySize(list), (long long)LIMIT(PROGRAM_STEPS));
+        return LIMIT_REACHED(PROGRAM_STEPS, cJSON_GetArraySize(list),
+                             dp_error_set(l->err, DP_ERESOURCE,
+                                          "a program of %d steps, at most %lld (program_steps)",
+                                          cJSON_GetArraySize(list),
+                                          (long long)LIMIT(PROGRAM_STEPS)));
     cJSON_ArrayForEach(j, list)
     {
         l->step = (uint32_t)inside.index;

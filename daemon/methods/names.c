@@ -14,9 +14,11 @@ int tensor_name_check(const char *name, const json_path *at, dp_error *err)
 
     if (bytes > 0 && bytes <= LIMIT_SIZE(TENSOR_NAME_BYTES))
         return 0;
-    return json_path_fail(err, DP_EPARAMS, at,
-                          "a name has 1 to %lld bytes (tensor_name_bytes) but this one has %zu",
-                          (long long)LIMIT(TENSOR_NAME_BYTES), bytes);
+    return LIMIT_REACHED(
+        TENSOR_NAME_BYTES, bytes,
+        json_path_fail(err, DP_EPARAMS, at,
+                       "a name has 1 to %lld bytes (tensor_name_bytes) but this one has %zu",
+                       (long long)LIMIT(TENSOR_NAME_BYTES), bytes));
 }
 
 /* Make a second tensor of `t` (dp_tensor_detached()).  A call of another connection may resize `t`
@@ -73,7 +75,8 @@ static int fail_unknown(request *rq, const char *name, const json_path *at, dp_e
 
     return json_path_fail(err, DP_ENOTFOUND, at,
                           "no tensor of uid %ld has the name '%.100s'%s%.100s%s",
-                          (long)session_uid(rq->session), name, some ? ", did you mean '" : "", some ? near : "", some ? "'?" : "");
+                          (long)session_uid(rq->session), name, some ? ", did you mean '" : "",
+                          some ? near : "", some ? "'?" : "");
 }
 
 int run_find_name(request *rq, const char *name, const json_path *at, dp_tensor **out,

@@ -266,9 +266,10 @@ int store_save(request *rq, const store_save_params *p, jw *w, dp_error *err)
     if (rc == 0 && (p->tensors == NULL) == (p->names == NULL))
         return json_path_fail(err, DP_EPARAMS, NULL, "expected either 'tensors' or 'names'");
     if (rc == 0 && n > LIMIT_SIZE(STORE_TENSORS))
-        rc = dp_error_set(err, DP_ERESOURCE,
-                          "%zu tensors for one file, at most %lld (store_tensors)", n,
-                          (long long)LIMIT(STORE_TENSORS));
+        rc = LIMIT_REACHED(STORE_TENSORS, n,
+                           dp_error_set(err, DP_ERESOURCE,
+                                        "%zu tensors for one file, at most %lld (store_tensors)", n,
+                                        (long long)LIMIT(STORE_TENSORS)));
     stored *all = rc == 0 ? run_alloc(rq, dp_size_times(n + 1, sizeof(*all)), err) : NULL;
     if (rc == 0)
         rc = all != NULL ? save(rq, p, all, n, &bytes, err) : err->code;

@@ -18,8 +18,10 @@ static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 
     if (ms <= most)
         return 0;
-    return json_path_fail(err, DP_EPARAMS, &at, "expected at most %lld (%s) but got %lld",
-                          (long long)most, name, (long long)ms);
+    return dp_error_limit(json_path_fail(err, DP_EPARAMS, &at,
+                                         "expected at most %lld (%s) but got %lld", (long long)most,
+                                         name, (long long)ms),
+                          name, (uint64_t)most, (uint64_t)ms);
 }
 
 /* -- server.hello -- */
@@ -386,14 +388,18 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
         return DP_EWORKER;
     int64_t threads = p->has_num_threads ? p->num_threads : next.num_threads;
     if (threads > LIMIT(SESSION_THREADS))
-        return dp_error_set(err, DP_EPARAMS,
-                            "num_threads: expected at most %lld (session_threads) but got %lld",
-                            (long long)LIMIT(SESSION_THREADS), (long long)threads);
+        return LIMIT_REACHED(
+            SESSION_THREADS, threads,
+            dp_error_set(err, DP_EPARAMS,
+                         "num_threads: expected at most %lld (session_threads) but got %lld",
+                         (long long)LIMIT(SESSION_THREADS), (long long)threads));
     next.num_threads = (int)threads;
     if (p->has_share_from && p->share_from != 0 && p->share_from < LIMIT(SHARE_FROM))
-        return dp_error_set(err, DP_EPARAMS,
-                            "share_from: expected 0 or at least %lld (share_from) but got %lld",
-                            (long long)LIMIT(SHARE_FROM), (long long)p->share_from);
+        return LIMIT_REACHED(
+            SHARE_FROM, p->share_from,
+            dp_error_set(err, DP_EPARAMS,
+                         "share_from: expected 0 or at least %lld (share_from) but got %lld",
+                         (long long)LIMIT(SHARE_FROM), (long long)p->share_from));
     if (key_sets_from_params(p, &next, err) < 0)
         return err->code;
     if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {

@@ -52,9 +52,11 @@ int stored_length(const uint8_t first[STORE_LENGTH_BYTES], uint64_t file_bytes, 
                             "but %" PRIu64 " bytes follow",
                             bytes, left);
     if (bytes > LIMIT_SIZE(STORE_HEADER_BYTES))
-        return dp_error_set(err, DP_ERESOURCE,
-                            "the header has %" PRIu64 " bytes, at most %lld (store_header_bytes)",
-                            bytes, (long long)LIMIT(STORE_HEADER_BYTES));
+        return LIMIT_REACHED(STORE_HEADER_BYTES, bytes,
+                             dp_error_set(err, DP_ERESOURCE,
+                                          "the header has %" PRIu64
+                                          " bytes, at most %lld (store_header_bytes)",
+                                          bytes, (long long)LIMIT(STORE_HEADER_BYTES)));
     *out = (size_t)bytes;
     return 0;
 }
@@ -153,9 +155,12 @@ static int read_tensor(const cJSON *tensor, int64_t *sizes, stored *t, dp_error 
     const cJSON *dtype = NULL, *shape = NULL, *offsets = NULL, *m;
     size_t bytes = strlen(tensor->string);
 
-    if (bytes == 0 || bytes > LIMIT_SIZE(TENSOR_NAME_BYTES))
-        return fail(tensor, err, "a name has 1 to %lld bytes (tensor_name_bytes) but this has %zu",
-                    (long long)LIMIT(TENSOR_NAME_BYTES), bytes);
+    if (bytes == 0 || bytes > LIMIT_SIZE(TENSOR_NAME_BYTES)) {
+        int rc =
+            fail(tensor, err, "a name has 1 to %lld bytes (tensor_name_bytes) but this has %zu",
+                 (long long)LIMIT(TENSOR_NAME_BYTES), bytes);
+        return LIMIT_REACHED(TENSOR_NAME_BYTES, bytes, rc);
+    }
     if (!cJSON_IsObject(tensor))
         return fail(tensor, err, "expected an object with dtype, shape and data_offsets");
     cJSON_ArrayForEach(m, tensor)
@@ -246,9 +251,11 @@ static int count(const cJSON *root, size_t *n, size_t *dimensions, dp_error *err
                 (size_t)cJSON_GetArraySize(m);
     }
     if (*n > LIMIT_SIZE(STORE_TENSORS))
-        return dp_error_set(err, DP_ERESOURCE,
-                            "the header has %zu tensors, at most %lld (store_tensors)", *n,
-                            (long long)LIMIT(STORE_TENSORS));
+        return LIMIT_REACHED(
+            STORE_TENSORS, *n,
+            dp_error_set(err, DP_ERESOURCE,
+                         "the header has %zu tensors, at most %lld (store_tensors)", *n,
+                         (long long)LIMIT(STORE_TENSORS)));
     return 0;
 }
 
@@ -402,9 +409,11 @@ int stored_header_end(jw *w, dp_error *err)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: the header of a file");
     size_t bytes = w->len - STORE_LENGTH_BYTES;
     if (bytes > LIMIT_SIZE(STORE_HEADER_BYTES))
-        return dp_error_set(err, DP_ERESOURCE,
-                            "the header has %zu bytes, at most %lld (store_header_bytes)", bytes,
-                            (long long)LIMIT(STORE_HEADER_BYTES));
+        return LIMIT_REACHED(
+            STORE_HEADER_BYTES, bytes,
+            dp_error_set(err, DP_ERESOURCE,
+                         "the header has %zu bytes, at most %lld (store_header_bytes)", bytes,
+                         (long long)LIMIT(STORE_HEADER_BYTES)));
     memcpy(w->s, &(uint64_t){htole64(bytes)}, sizeof(uint64_t));
     return 0;
 }

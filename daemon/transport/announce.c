@@ -134,6 +134,7 @@ static void close_longest_waiting(server *s)
                      "%u descriptors wait for the ends of their lines, at most %lld may, and these "
                      "waited longest (waiting_descriptors)",
                      s->waiting_descriptors, (long long)LIMIT(WAITING_DESCRIPTORS));
+        LIMIT_REACHED(WAITING_DESCRIPTORS, s->waiting_descriptors, why.code);
         connection_close_because(c, &why);
     }
 }
@@ -173,6 +174,17 @@ static bool descriptors_unread(const struct connection *c)
     return found;
 }
 
+/* Close `c`, whose descriptors have waited for `waited` nanoseconds. */
+static void close_silent(struct connection *c, const char *where, uint64_t waited)
+{
+    dp_error why = DP_ERROR_INIT;
+
+    dp_error_set(&why, DP_ERESOURCE, "descriptors came %s in %lld ms (silent_ms)", where,
+                 (long long)LIMIT(SILENT_MS));
+    LIMIT_REACHED(SILENT_MS, waited / 1000000, why.code);
+    connection_close_because(c, &why);
+}
+
 /* Find connections from which the daemon has not read for LIMIT_SILENT_MS, because too many of
  * their requests or answers are waiting, and close those whose unread data contains descriptors.
  * Such a descriptor may be the client's end of the connection; the system would then never report
@@ -181,21 +193,17 @@ static bool descriptors_unread(const struct connection *c)
 static bool check_unread(server *s, uint64_t now)
 {
     uint64_t max_ns = LIMIT_NANOS(SILENT_MS);
-    dp_error why = DP_ERROR_INIT;
     bool any = false;
 
-    dp_error_set(
-        &why, DP_ERESOURCE,
-        "descriptors came behind requests whose answers were not read in %lld ms (silent_ms)",
-        (long long)LIMIT(SILENT_MS));
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
         any = any || c->unread_since != 0;
         if (c->unread_since == 0 || now - c->unread_since <= max_ns)
             continue;
+        uint64_t unread_ns = now - c->unread_since;
         c->unread_since = now;
         if (descriptors_unread(c))
-            connection_close_because(c, &why);
+            close_silent(c, "behind requests whose answers were not read", unread_ns);
     }
     return any;
 }
@@ -207,15 +215,11 @@ static void on_waiting(uv_timer_t *h)
 {
     server *s = h->data;
     uint64_t now = nanos(), max_ns = LIMIT_NANOS(SILENT_MS);
-    dp_error why = DP_ERROR_INIT;
 
-    dp_error_set(&why, DP_ERESOURCE,
-                 "descriptors came beside a line that did not end in %lld ms (silent_ms)",
-                 (long long)LIMIT(SILENT_MS));
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
         if (c->n_fds > 0 && now - c->fds_since > max_ns && connection_wants(c))
-            connection_close_because(c, &why);
+            close_silent(c, "beside a line that did not end", now - c->fds_since);
     }
     bool unread = check_unread(s, now);
     if (s->waiting_descriptors == 0 && !unread)

@@ -246,15 +246,19 @@ static int reserve_connection(server *s, uid_t uid, dp_error *err)
         return 0;
     silent = longest_silent(s, uid);
     if (silent == NULL)
-        return full ? dp_error_set(err, DP_ERESOURCE,
-                                   "uid %ld has %lld connections (uid_connections)", (long)uid,
-                                   (long long)LIMIT(UID_CONNECTIONS))
-                    : dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
-                                   (long long)limit);
+        return full ? LIMIT_REACHED(UID_CONNECTIONS, LIMIT(UID_CONNECTIONS) + 1,
+                                    dp_error_set(err, DP_ERESOURCE,
+                                                 "uid %ld has %lld connections (uid_connections)",
+                                                 (long)uid, (long long)LIMIT(UID_CONNECTIONS)))
+                    : LIMIT_REACHED(CONNECTIONS, limit + 1,
+                                    dp_error_set(err, DP_ERESOURCE,
+                                                 "%lld connections are open (connections)",
+                                                 (long long)limit));
     dp_error why = DP_ERROR_INIT;
     dp_error_set(&why, DP_ERESOURCE,
                  "no request in %lld ms (silent_ms), and others wait to be connected",
                  (long long)LIMIT(SILENT_MS));
+    LIMIT_REACHED(SILENT_MS, (nanos() - silent->opened) / 1000000, why.code);
     connection_close_because(silent, &why);
     return 0;
 }
@@ -265,6 +269,7 @@ bool connection_accept(server *s, int fd)
     struct connection *c = NULL;
     uid_t uid;
 
+    dp_error_refusal_clear();
     if (access_check(server_options(s), fd, &uid, &err) == 0) {
         if (reserve_connection(s, uid, &err) == 0)
             c = connection_new(s, fd, uid, &err);

@@ -75,6 +75,15 @@ static void note_request(struct connection *c, uint64_t now)
     atomic_store(&s->last_sent_at, now);
 }
 
+/* Add `n` to the outstanding requests of `u`, which only this thread changes; returns the sum. */
+static unsigned add_outstanding(user *u, int n)
+{
+    unsigned sum = atomic_load_explicit(&u->outstanding, memory_order_relaxed) + (unsigned)n;
+
+    atomic_store_explicit(&u->outstanding, sum, memory_order_relaxed);
+    return sum;
+}
+
 job *connection_job(struct connection *c, char *line, size_t bytes)
 {
     job *j = dp_malloc(sizeof(*j)); /* dp_calloc() would be slow here */
@@ -93,7 +102,7 @@ job *connection_job(struct connection *c, char *line, size_t bytes)
     j->number = ++c->n_jobs;
     c->refs++;
     c->outstanding++;
-    atomic_fetch_add(&c->user->outstanding, 1);
+    add_outstanding(c->user, 1);
     c->outstanding_bytes += bytes;
     atomic_fetch_add(&c->server->requests, 1);
     return j;
@@ -104,7 +113,7 @@ static void end_outstanding(const job *j)
 {
     struct connection *c = j->rq.conn;
     user *u = c->user;
-    unsigned left = atomic_fetch_sub(&u->outstanding, 1) - 1;
+    unsigned left = add_outstanding(u, -1);
 
     c->outstanding--;
     c->outstanding_bytes -= j->rq.bytes_charged;
@@ -166,8 +175,10 @@ int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err
     if (!*waiting)
         return 0;
     if (c->n_cancels >= LIMIT(OUTSTANDING))
-        return dp_error_set(err, DP_ERESOURCE, "%lld requests are cancelled already (outstanding)",
-                            (long long)LIMIT(OUTSTANDING));
+        return LIMIT_REACHED(OUTSTANDING, LIMIT(OUTSTANDING) + 1,
+                             dp_error_set(err, DP_ERESOURCE,
+                                          "%lld requests are cancelled already (outstanding)",
+                                          (long long)LIMIT(OUTSTANDING)));
     k = dp_malloc(sizeof(*k));
     if (k != NULL)
         *k = (cancel){NULL, cJSON_Duplicate(id, true), j->number - 1};

@@ -84,6 +84,7 @@ static void refuse_long(struct connection *c, bool close)
 
     dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
                  (long long)c->frame.max_line);
+    LIMIT_REACHED(LINE_BYTES, c->frame.max_line + 1, err.code);
     connection_refuse(c, &err, close);
 }
 
@@ -157,6 +158,7 @@ static ssize_t receive(struct connection *c, char *p, size_t space)
         return n;
     dp_error_set(&why, DP_ERESOURCE, "more than %d descriptors came (descriptors), or none is free",
                  LIMIT_DESCRIPTORS);
+    LIMIT_REACHED(DESCRIPTORS, LIMIT_DESCRIPTORS + 1, why.code);
     log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"%s\"",
                (unsigned long long)c->number, why.message);
     connection_say_why(c->fd, &why);

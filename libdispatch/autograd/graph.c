@@ -112,10 +112,12 @@ static int entry_of(dp_ctx *ctx, listing *l, dpi_edge e, uint32_t *out)
     uint32_t *slot = slot_of(l, e.to);
     if (*slot == 0) {
         if (l->graph.n_nodes == l->max)
-            return dp_error_set(&ctx->error, DP_ERESOURCE,
-                                "the graph has more than %u nodes and leaves, which is the limit "
-                                "(graph_nodes)",
-                                l->max);
+            return dp_error_limit(
+                dp_error_set(&ctx->error, DP_ERESOURCE,
+                             "the graph has more than %u nodes and leaves, which is the limit "
+                             "(graph_nodes)",
+                             l->max),
+                "graph_nodes", l->max, l->max + 1);
         l->at[l->graph.n_nodes] = dpi_edge_ref((dpi_edge){e.to, 0, e.leaf});
         l->graph.nodes[l->graph.n_nodes] = describe(e);
         *slot = ++l->graph.n_nodes;
@@ -139,10 +141,12 @@ static int add_edge(dp_ctx *ctx, listing *l, uint32_t from, uint32_t input, dpi_
     /* Edges have a limit of their own: one node may have a million, as cat() of a million
      * tensors. */
     if (l->graph.n_edges / 16 == l->max)
-        return dp_error_set(&ctx->error, DP_ERESOURCE,
-                            "the graph has more than %u edges, 16 for each node of the limit "
-                            "(graph_nodes)",
-                            16 * l->max);
+        return dp_error_limit(
+            dp_error_set(&ctx->error, DP_ERESOURCE,
+                         "the graph has more than %u edges, 16 for each node of the limit "
+                         "(graph_nodes)",
+                         16 * l->max),
+            "graph_nodes", l->max, l->max + 1);
     l->graph.edges[l->graph.n_edges++] = (dp_grad_edge){from, input, to, e.nr};
     return 0;
 }

@@ -55,10 +55,13 @@ dp_account *dp_account_close(dp_account *a)
 static int refuse(int holder, const char *what, const char *limit, uint64_t requested,
                   uint64_t before, uint64_t max, dp_error *err)
 {
-    return dp_error_set(err, DP_ERESOURCE, "%s: %llu %s asked for, %llu of %llu left (%s)",
-                        dp_holder_name(holder), (unsigned long long)requested, what,
-                        (unsigned long long)(before < max ? max - before : 0),
-                        (unsigned long long)max, limit);
+    if (err == NULL)
+        return DP_ERESOURCE;
+    dp_error_set(err, DP_ERESOURCE, "%s: %llu %s asked for, %llu of %llu left (%s)",
+                 dp_holder_name(holder), (unsigned long long)requested, what,
+                 (unsigned long long)(before < max ? max - before : 0), (unsigned long long)max,
+                 limit);
+    return dp_error_limit(DP_ERESOURCE, limit, max, requested);
 }
 
 /* Add `n` to `*sum`.  False: the sum would exceed `max`, and is unchanged.  `*before` gets the sum

@@ -50,12 +50,35 @@ bool dpi_refuse_null(dp_error *err, int code, const char *function, const char *
     return false;
 }
 
+/* The limit that this thread's last error with the code `refused_code` is due to. */
+static _Thread_local dp_refusal refused;
+static _Thread_local int refused_code;
+
+int dp_error_limit(int code, const char *limit, uint64_t most, uint64_t asked)
+{
+    refused = (dp_refusal){limit, most, asked};
+    refused_code = code;
+    return code;
+}
+
+const dp_refusal *dp_error_refusal(const dp_error *err)
+{
+    return refused.limit != NULL && refused_code == err->code ? &refused : NULL;
+}
+
+void dp_error_refusal_clear(void)
+{
+    refused.limit = NULL;
+}
+
 int dp_error_vset(dp_error *err, int code, const char *format, va_list ap)
 {
     char message[DP_ERROR_MESSAGE_MAX]; /* a copy, because the arguments may point into *err */
 
     if (err == NULL)
         return code;
+    if (code != refused_code) /* not a longer message for the same failure */
+        dp_error_refusal_clear();
     int n = vsnprintf(message, sizeof(message), format != NULL ? format : "", ap);
     if (n < 0)
         message[0] = '\0';
@@ -87,5 +110,6 @@ void dp_error_clear(dp_error *err)
 
 int dpi_no_memory(dp_error *err, const char *what)
 {
+    dp_error_refusal_clear();
     return dp_error_set(err, DP_ERESOURCE, "out of memory: %s", what);
 }

@@ -141,7 +141,7 @@ static int fail_limit(const char *name, dp_error *err)
     int rc = dp_error_set(err, DP_ERESOURCE, "kind '%s': %d kinds are alive, the limit (kinds): %s",
                           name, DP_LIMIT_KINDS, t.s ? t.s : "?");
     dpi_text_fini(&t);
-    return rc;
+    return dp_error_limit(rc, "kinds", DP_LIMIT_KINDS, DP_LIMIT_KINDS + 1);
 }
 
 /* `lock` is held.  Do the work of dpi_kind_register(). */

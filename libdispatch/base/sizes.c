@@ -10,8 +10,9 @@ int dp_sizes_check(uint64_t bytes, uint64_t limit, const char *name, const int64
         return DP_OK;
     if (bytes != UINT64_MAX)
         snprintf(count, sizeof(count), "%llu", (unsigned long long)bytes);
-    return dp_error_set(err, DP_ERESOURCE,
-                        "sizes %s with items of %zu bytes come to %s bytes, the limit is %llu (%s)",
-                        dp_shape_text(shape, sizes, n), each, count, (unsigned long long)limit,
-                        name);
+    return dp_error_limit(
+        dp_error_set(err, DP_ERESOURCE,
+                     "sizes %s with items of %zu bytes come to %s bytes, the limit is %llu (%s)",
+                     dp_shape_text(shape, sizes, n), each, count, (unsigned long long)limit, name),
+        name, limit, bytes);
 }

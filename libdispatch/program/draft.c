@@ -220,9 +220,10 @@ int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *
         return dpi_builder_fail(b, DP_EVALUE, "input '%.64s' comes after the first step",
                                 name != NULL ? name : "");
     if (i >= DP_LIMIT_PROGRAM_VALUES)
-        return dpi_builder_fail(b, DP_ERESOURCE,
-                                "a program of more than %d values (program_values)",
-                                DP_LIMIT_PROGRAM_VALUES);
+        return dp_error_limit(
+            dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %d values (program_values)",
+                             DP_LIMIT_PROGRAM_VALUES),
+            "program_values", DP_LIMIT_PROGRAM_VALUES, DP_LIMIT_PROGRAM_VALUES + 1);
     if (!DPI_GROW(b, inputs, 1) || !DPI_GROW(b, values, 1))
         return DP_ERESOURCE;
     int rc = name != NULL ? name_reserve(b, name, &copy) : 0;
@@ -243,10 +244,12 @@ int dp_builder_input(dp_builder *b, const char *name, const char *type, dp_ref *
 static int add_constant_bytes(dp_builder *b, size_t bytes)
 {
     if (bytes > DP_LIMIT_PROGRAM_CONSTANT_BYTES - b->p.constant_bytes)
-        return dpi_builder_fail(b, DP_ERESOURCE,
-                                "a program's constants of more than %d bytes "
-                                "(program_constant_bytes)",
-                                DP_LIMIT_PROGRAM_CONSTANT_BYTES);
+        return dp_error_limit(dpi_builder_fail(b, DP_ERESOURCE,
+                                               "a program's constants of more than %d bytes "
+                                               "(program_constant_bytes)",
+                                               DP_LIMIT_PROGRAM_CONSTANT_BYTES),
+                              "program_constant_bytes", DP_LIMIT_PROGRAM_CONSTANT_BYTES,
+                              b->p.constant_bytes + bytes);
     b->p.constant_bytes += bytes;
     return 0;
 }
@@ -259,10 +262,12 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
     dpi_bump m = {0};
 
     if (b->p.n_constants >= DP_LIMIT_PROGRAM_ARGUMENTS)
-        return dpi_builder_fail(b, DP_ERESOURCE,
-                                "a program of more than %d constants "
-                                "(program_arguments)",
-                                DP_LIMIT_PROGRAM_ARGUMENTS);
+        return dp_error_limit(dpi_builder_fail(b, DP_ERESOURCE,
+                                               "a program of more than %d constants "
+                                               "(program_arguments)",
+                                               DP_LIMIT_PROGRAM_ARGUMENTS),
+                              "program_arguments", DP_LIMIT_PROGRAM_ARGUMENTS,
+                              DP_LIMIT_PROGRAM_ARGUMENTS + 1);
     if (!DPI_GROW(b, constants, 1) ||
         !dpi_builder_grow(b, &b->p.constant_names, &b->cap_constant_names, b->p.n_constants + 1,
                           sizeof(*b->p.constant_names)))
@@ -291,8 +296,9 @@ int dp_builder_constant(dp_builder *b, const char *name, const dp_value *v, dp_r
 
 static int fail_limit(dp_builder *b, int64_t limit, const char *what, const char *name)
 {
-    return dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %lld %s (%s)",
-                            (long long)limit, what, name);
+    return dp_error_limit(dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %lld %s (%s)",
+                                           (long long)limit, what, name),
+                          name, (uint64_t)limit, (uint64_t)limit + 1);
 }
 
 /* Check the limits of a program, and grow its arrays for one more step (program_i.h). */

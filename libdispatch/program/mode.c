@@ -33,8 +33,10 @@ static int64_t mode_find(dp_builder *b, const dp_step_mode *mode)
         if (memcmp(&b->p.modes[i], mode, sizeof(*mode)) == 0)
             return i + 1;
     if (b->p.n_modes == MODES_MAX)
-        return dpi_builder_fail(b, DP_ERESOURCE, "a program of more than %d modes (program_modes)",
-                                MODES_MAX);
+        return dp_error_limit(dpi_builder_fail(b, DP_ERESOURCE,
+                                               "a program of more than %d modes (program_modes)",
+                                               MODES_MAX),
+                              "program_modes", MODES_MAX, MODES_MAX + 1);
     if (!DPI_GROW(b, modes, 1))
         return DP_ERESOURCE;
     b->p.modes[b->p.n_modes++] = *mode;

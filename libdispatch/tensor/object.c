@@ -64,9 +64,11 @@ static int check_kind(const char *name, const char *plugin, bool again, dp_error
                                 k->plugin);
     return n < DP_LIMIT_OBJECT_KINDS
                ? 0
-               : dp_error_set(err, DP_ERESOURCE,
-                              "kind of objects '%s': there are %u, the limit (object_kinds)", name,
-                              n);
+               : dp_error_limit(
+                     dp_error_set(err, DP_ERESOURCE,
+                                  "kind of objects '%s': there are %u, the limit (object_kinds)",
+                                  name, n),
+                     "object_kinds", DP_LIMIT_OBJECT_KINDS, n + 1);
 }
 
 /* Check that no two kinds have the same dp_object_ops, because its address identifies the kind.
@@ -368,9 +370,11 @@ int dpi_object_new(const dp_object_ops *kind, size_t bytes, dp_tensor *const *te
         if (tensors[i] == NULL)
             return dp_error_set(err, DP_EPLUGIN, "an object: tensor %zu of %zu is NULL", i, n);
     if (n > DP_LIMIT_OBJECT_TENSORS)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "an object of %zu tensors; the limit is %d (object_tensors)", n,
-                            DP_LIMIT_OBJECT_TENSORS);
+        return dp_error_limit(
+            dp_error_set(err, DP_ERESOURCE,
+                         "an object of %zu tensors; the limit is %d (object_tensors)", n,
+                         DP_LIMIT_OBJECT_TENSORS),
+            "object_tensors", DP_LIMIT_OBJECT_TENSORS, n);
     dp_object *o = make(bytes, tensors, n);
     if (o == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: an object of %zu bytes", bytes);

@@ -8,10 +8,19 @@
 #include "room.h"
 #include <dispatchd/dispatch.h>
 
-static int over_limit(dp_error *err, const char *what, long long got, long long limit)
+static int over_limit(dp_error *err, const char *what, const char *name, uint32_t got,
+                      uint32_t limit)
 {
-    return dp_error_set(err, DP_ERESOURCE, "a wrapper tensor has at most %lld %s, not %lld", limit,
-                        what, got);
+    dp_error_set(err, DP_ERESOURCE, "a wrapper tensor has at most %u %s (%s), not %u", limit, what,
+                 name, got);
+    return dp_error_limit(DP_ERESOURCE, name, limit, got);
+}
+
+static int check_number(const char *what, uint32_t n, dp_error *err)
+{
+    return n <= DP_LIMIT_WRAPPER_PARTS
+               ? DP_OK
+               : over_limit(err, what, "wrapper_parts", n, DP_LIMIT_WRAPPER_PARTS);
 }
 
 static int check_kind(const char *kind, dp_error *err)
@@ -88,12 +97,10 @@ static uint32_t depth_of(const dp_tensor *t)
 /* Check the parts, and set `*depth` to the depth of the wrapper. */
 static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
 {
-    if (w->n_tensors > DP_LIMIT_WRAPPER_PARTS)
-        return over_limit(err, "tensors (wrapper_parts)", w->n_tensors, DP_LIMIT_WRAPPER_PARTS);
-    if (w->n_ints > DP_LIMIT_WRAPPER_PARTS)
-        return over_limit(err, "integers (wrapper_parts)", w->n_ints, DP_LIMIT_WRAPPER_PARTS);
-    if (w->n_doubles > DP_LIMIT_WRAPPER_PARTS)
-        return over_limit(err, "doubles (wrapper_parts)", w->n_doubles, DP_LIMIT_WRAPPER_PARTS);
+    if (check_number("tensors", w->n_tensors, err) < 0 ||
+        check_number("integers", w->n_ints, err) < 0 ||
+        check_number("doubles", w->n_doubles, err) < 0)
+        return DP_ERESOURCE;
     if (w->n_tensors == 0 || w->tensors == NULL)
         return dp_error_set(err, DP_EVALUE, "a wrapper tensor of kind '%s' is made of no tensor",
                             w->kind);
@@ -115,7 +122,7 @@ static int check_parts(const dp_wrapper *w, uint32_t *depth, dp_error *err)
     }
     return *depth <= DP_LIMIT_WRAPPER_DEPTH
                ? DP_OK
-               : over_limit(err, "levels (wrapper_depth)", *depth, DP_LIMIT_WRAPPER_DEPTH);
+               : over_limit(err, "levels", "wrapper_depth", *depth, DP_LIMIT_WRAPPER_DEPTH);
 }
 
 /* Make the parts of a wrapper.  NULL: out of memory. */

@@ -189,10 +189,12 @@ static int entry_new(dp_ctx *ctx, const char *key, const dp_value *value, entry 
     uint64_t bytes = dpi_values_bytes(value, 1) + sizeof(entry) + strlen(key) + 1;
 
     if (bytes > DP_LIMIT_ATTACHED_BYTES)
-        return dp_fail(ctx, DP_ERESOURCE,
-                       "'%s' cannot be attached: it has %llu bytes, and the limit is %d "
-                       "(attached_bytes)",
-                       key, (unsigned long long)bytes, DP_LIMIT_ATTACHED_BYTES);
+        return dp_error_limit(
+            dp_fail(ctx, DP_ERESOURCE,
+                    "'%s' cannot be attached: it has %llu bytes, and the limit is %d "
+                    "(attached_bytes)",
+                    key, (unsigned long long)bytes, DP_LIMIT_ATTACHED_BYTES),
+            "attached_bytes", DP_LIMIT_ATTACHED_BYTES, bytes);
     entry *e = dp_calloc(1, sizeof(*e));
     if (e == NULL || (e->key = dp_strdup(key)) == NULL) {
         dp_free(e);
@@ -231,9 +233,11 @@ static int entry_insert(dp_ctx *ctx, dp_tensor *t, entry *e, entry **replaced)
                        e->key);
     entry **link = entry_link(a, e->key);
     if (*link == NULL && a->n == DP_LIMIT_ATTACHED)
-        return dp_fail(ctx, DP_ERESOURCE,
-                       "'%s' cannot be attached: the tensor has %u, the limit (attached)", e->key,
-                       a->n);
+        return dp_error_limit(
+            dp_fail(ctx, DP_ERESOURCE,
+                    "'%s' cannot be attached: the tensor has %u, the limit (attached)", e->key,
+                    a->n),
+            "attached", DP_LIMIT_ATTACHED, a->n + 1);
     for_each_tensor(&e->value, fix_level, NULL);
     a->level = l.level > a->level ? l.level : a->level;
     *replaced = *link;

@@ -156,8 +156,10 @@ void dpi_state_fini(dp_ctx *ctx)
 
 DPI_COLD int dpi_fail_guards(dp_ctx *ctx)
 {
-    return dp_error_set(&ctx->error, DP_ERESOURCE,
-                        "%d guards are open, which is the limit (guards)", DP_LIMIT_GUARDS);
+    return dp_error_limit(dp_error_set(&ctx->error, DP_ERESOURCE,
+                                       "%d guards are open, which is the limit (guards)",
+                                       DP_LIMIT_GUARDS),
+                          "guards", DP_LIMIT_GUARDS, DP_LIMIT_GUARDS + 1);
 }
 
 /* Return a struct for the mode of one more guard, allocated if there is none.  The struct lives as

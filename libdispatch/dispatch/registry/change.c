@@ -362,10 +362,12 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
         c->observers[index] = added->regs[i].kernel;
     }
     if (n > DP_LIMIT_OBSERVERS)
-        return dp_error_set(err, DP_ERESOURCE,
-                            "plugin '%s': with it there would be %u observers, the limit is %d "
-                            "(observers)",
-                            added->gen->plugin, n, DP_LIMIT_OBSERVERS);
+        return dp_error_limit(
+            dp_error_set(err, DP_ERESOURCE,
+                         "plugin '%s': with it there would be %u observers, the limit is %d "
+                         "(observers)",
+                         added->gen->plugin, n, DP_LIMIT_OBSERVERS),
+            "observers", DP_LIMIT_OBSERVERS, n);
     c->n_observers = n;
     for (uint32_t i = 0; i < n; i++)
         c->snapshot->observers[i] = dpi_kernel_ref(c->observers[i]);

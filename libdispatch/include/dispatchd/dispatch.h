@@ -188,6 +188,19 @@ DP_API int dp_error_set(dp_error *err, int code, const char *format, ...)
 DP_API void dp_error_clear(dp_error *err);
 DP_API const char *dp_error_name(int code); /* "TypeError"; NULL: not a DP_E* code */
 DP_API const char *dp_error_text(int code); /* last column of DP_ERROR_MAP, or NULL */
+/* A limit that something would exceed. */
+typedef struct dp_refusal {
+    const char *limit; /* its name, as in DP_LIMIT_MAP; a string that is never freed */
+    uint64_t most, asked;
+} dp_refusal;
+/* Record, for this thread, that the error with this `code`, which was just set, is due to a limit.
+ * Returns `code`.  dp_error_refusal() returns the record for that error, and for errors with the
+ * same code that are made of it, such as one with a longer message, as long as no error with
+ * another code is set on this thread; NULL: the error is not due to a limit.  An embedder that
+ * handles requests calls dp_error_refusal_clear() before each. */
+DP_API int dp_error_limit(int code, const char *limit, uint64_t most, uint64_t asked);
+DP_API const dp_refusal *dp_error_refusal(const dp_error *err);
+DP_API void dp_error_refusal_clear(void);
 
 /* Return DP_OK if `bytes` is at most `limit`.  Otherwise fail with DP_ERESOURCE; the message has
  * sizes [n] and `each`, the factors of `bytes`, and the name of the limit.  See sizes.h. */

@@ -139,7 +139,8 @@ def test_intermediates_are_charged_while_they_live(f):
         equal(held(d).get("intermediates"), None)
         e = raises(lambda: d.call("program.run", steps=chain(3, 600), outputs=["y3"]), "ResourceExhausted",
                    "step 1: intermediates: 600000 bytes asked for", "(session_intermediate_bytes)")
-        equal(e.data["step"], 1)
+        equal((e.data["step"], e.data["limit"]),
+              (1, {"name": "session_intermediate_bytes", "most": BYTES, "asked": 600000}))
         wait_until(lambda: "intermediates" not in held(d), "they are given back")
         # views are their base's, which may be released before them
         views = [{"op": "aten::view", "args": [ref("y0"), [250000]], "as": ["v0"]}]

@@ -13,6 +13,7 @@ import time
 from harness import BUILD, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
 import dispatchd
+import exposition
 
 OWN, OTHER, THIRD = os.geteuid(), 65534, 65533
 GROUP = 54321
@@ -331,12 +332,13 @@ def test_counts_over_all_sessions_of_a_uid():
             def use():
                 with dispatchd.connect(f.socket, 60) as a, dispatchd.connect(f.socket, 60) as b:
                     made = [d.op("aten::ones", [2])["tensor"] for d in (a, a, b)]
-                    raises(lambda: b.op("aten::ones", [2]), "ResourceExhausted",
-                           "tensors: 1 more asked for, 0 of 3 left (uid_tensors)")
+                    e = raises(lambda: b.op("aten::ones", [2]), "ResourceExhausted",
+                               "tensors: 1 more asked for, 0 of 3 left (uid_tensors)")
+                    equal(e.data["limit"], {"name": "uid_tensors", "most": 3, "asked": 1})
                     a.release(made[0])
                     given = [b.op("aten::ones", [2])["tensor"]] + made[1:]
                     for d, t in ((a, given[1]), (b, given[2])):
-                        d.map(d.call("tensor.describe", tensor=t))
+                        d.map(t)
                     raises(lambda: b.call("tensor.read", tensor=given[0], **{"as": "fd"}), "ResourceExhausted",
                            f"uid {OTHER} has 2 maps", "(uid_maps)")
                     a.call("tensor.name", tensor=given[1], name="one")
@@ -353,26 +355,29 @@ def test_counts_over_all_sessions_of_a_uid():
             wait_until(lambda: held_by(owner, OTHER, "maps") == 0, "the maps are gone with their connections")
             wait_until(lambda: user(owner, OTHER)["account"]["tensors"]["count"] == 0, "so are the handles")
             owner.op("aten::ones", [2])
+            refused = exposition.read(owner.call("server.metrics")["text"])["dispatchd_limit_refusals_total"]
+            equal({dict(k)["limit"]: n for k, n in refused.items()},
+                  {"uid_tensors": 1, "uid_objects": 1, "uid_maps": 1, "uid_names": 1})
             as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="one"))
 
 
 def test_named_bytes_are_apart_from_the_bytes_of_sessions():
     with tempfile.TemporaryDirectory() as directory:
-        conf = limits(directory, "uid_named_bytes = 4000", "uid_bytes = 3000")
+        conf = limits(directory, "uid_named_bytes = 4000000", "uid_bytes = 3500000")
         with daemon_for("--config", conf, "--allow-uid", str(OTHER)) as f, f.connect() as owner:
             def use():
                 with dispatchd.connect(f.socket, 60) as d:
-                    t = d.op("aten::ones", [500])["tensor"]
-                    raises(lambda: d.op("aten::ones", [500]), "ResourceExhausted", "of 3000 left (uid_bytes)")
-                    d.call("tensor.name", tensor=t, name="w")  # now its 2,000 bytes are named ones
-                    u = d.op("aten::ones", [500])["tensor"]
+                    t = d.op("aten::ones", [500, 1000])["tensor"]
+                    raises(lambda: d.op("aten::ones", [500, 1000]), "ResourceExhausted", "of 3500000 left (uid_bytes)")
+                    d.call("tensor.name", tensor=t, name="w")  # now its 2,000,000 bytes are named ones
+                    u = d.op("aten::ones", [500, 1000])["tensor"]
                     d.call("tensor.name", tensor=u, name="v")
-                    w = d.op("aten::ones", [500])["tensor"]
+                    w = d.op("aten::ones", [500, 1000])["tensor"]
                     raises(lambda: d.call("tensor.name", tensor=w, name="x"), "ResourceExhausted",
-                           "4000 bytes of named tensors", "2000 more exceed 4000 (uid_named_bytes)")
-                    seen = user(d, OTHER)
-                    return seen["bytes"], seen["account"]["names"]["bytes"]
-            equal(as_uid(OTHER, use), [2000, 4000])
+                           "4000000 bytes of named tensors", "2000000 more exceed 4000000 (uid_named_bytes)")
+                    held = user(d, OTHER)["account"]
+                    return held["tensors"]["bytes"], held["names"]["bytes"]
+            equal(as_uid(OTHER, use), [2000000, 4000000])
             for name in "wv":
                 as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name=name))
 
@@ -449,8 +454,8 @@ def keep_map(path, after):
     return the first elements that the maps had before and have then."""
     with dispatchd.connect(path, 60) as d:
         made = [d.call("tensor.create", data=[7.0] * 3) for _ in range(2)]
-        d.call("tensor.name", tensor=made[1]["tensor"], name="kept")
         maps = [d.map(t)[1].cast("f") for t in made]
+        d.call("tensor.name", tensor=made[1]["tensor"], name="kept")
         before = [m[0] for m in maps]
     after()
     return before, [m[0] for m in maps]

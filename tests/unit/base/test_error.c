@@ -47,9 +47,35 @@ START_TEST(error_message_is_cut_between_characters)
 }
 END_TEST
 
+START_TEST(error_is_due_to_a_limit)
+{
+    dp_error err = DP_ERROR_INIT, outer = DP_ERROR_INIT;
+
+    ck_assert_ptr_null(dp_error_refusal(&err));
+    dp_error_set(&err, DP_ERESOURCE, "71 of 70");
+    ck_assert_int_eq(dp_error_limit(err.code, "programs", 70, 71), DP_ERESOURCE);
+    dp_error_set(&outer, err.code, "step 3: %s", err.message);
+    const dp_refusal *refused = dp_error_refusal(&outer);
+    ck_assert_ptr_nonnull(refused);
+    ck_assert_str_eq(refused->limit, "programs");
+    ck_assert_uint_eq(refused->most, 70);
+    ck_assert_uint_eq(refused->asked, 71);
+    dp_error_set(&err, DP_EVALUE, "another failure");
+    ck_assert_ptr_null(dp_error_refusal(&err));
+    ck_assert_ptr_null(dp_error_refusal(&outer));
+    dp_error_limit(dp_error_set(&err, DP_ERESOURCE, "71 of 70"), "programs", 70, 71);
+    dpi_no_memory(&err, "a thing");
+    ck_assert_ptr_null(dp_error_refusal(&err));
+    dp_error_limit(dp_error_set(&err, DP_ERESOURCE, "71 of 70"), "programs", 70, 71);
+    dp_error_refusal_clear();
+    ck_assert_ptr_null(dp_error_refusal(&err));
+}
+END_TEST
+
 UNIT_SUITE(error)
 {
     tcase_add_test(tc, error_every_code_has_a_name_and_a_text);
     tcase_add_test(tc, error_may_be_wrapped_into_itself);
+    tcase_add_test(tc, error_is_due_to_a_limit);
     tcase_add_test(tc, error_message_is_cut_between_characters);
 }
