@@ -341,6 +341,11 @@ call_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value 
     return call_checked(ctx, e, ks, args, rets, given ? CALL_REDISPATCH : 0, outermost);
 }
 
+static DPI_COLD int fail_null(dp_ctx *ctx, const char *what, size_t n)
+{
+    return dp_error_set(&ctx->error, DP_EVALUE, "%s is NULL for a count of %zu", what, n);
+}
+
 static inline __attribute__((always_inline)) int
 top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *args, size_t n_args,
           dp_value *rets, size_t n_rets, bool outermost)
@@ -348,10 +353,11 @@ top_boxed(dp_ctx *ctx, const dp_op *op, const dp_keyset *given, const dp_value *
     bool top = is_top(ctx);
     int rc;
 
-    if (DPI_UNLIKELY((args == NULL && n_args) || (rets == NULL && n_rets)))
-        return dp_error_set(&ctx->error, DP_EVALUE, "%s is NULL for a count of %zu",
-                            args ? "rets" : "args", args ? n_rets : n_args);
+    if (DPI_UNLIKELY(rets == NULL && n_rets))
+        return fail_null(ctx, "rets", n_rets);
     clear_returns(rets, n_rets);
+    if (DPI_UNLIKELY(args == NULL && n_args))
+        return fail_null(ctx, "args", n_args);
     if (DPI_UNLIKELY(op == NULL))
         return dpi_fail_no_op(ctx);
     do {

@@ -24,6 +24,10 @@ START_TEST(call_without_arguments_or_results_where_some_are_counted_fails)
     ck_assert_ptr_nonnull(op);
     ck_assert_int_eq(dp_call_boxed(ctx, op, NULL, 2, &ret, 1), DP_EVALUE);
     ck_assert_str_eq(dp_ctx_error(ctx)->message, "args is NULL for a count of 2");
+    ck_assert_uint_eq(ret.tag, DP_TAG_NONE);
+    ret = dp_int(1);
+    ck_assert_int_eq(dp_redispatch_boxed(ctx, op, (dp_keyset){0, 0}, NULL, 2, &ret, 1), DP_EVALUE);
+    ck_assert_uint_eq(ret.tag, DP_TAG_NONE);
     ck_assert_int_eq(dp_call_boxed(ctx, op, args, 2, NULL, 1), DP_EVALUE);
     ck_assert_str_eq(dp_ctx_error(ctx)->message, "rets is NULL for a count of 1");
 }
