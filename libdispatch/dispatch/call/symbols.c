@@ -104,7 +104,7 @@ int dpi_coerce_symbol(dpi_fit_try *f, const dpi_type *type, const dp_value *v, d
         unchanged &= fits == YES;
     }
     *out = *v;
-    f->late = !unchanged;
+    f->late |= !unchanged;
     f->maybe |= !all;
     return some ? 0 : DP_ETYPE;
 }

@@ -58,8 +58,32 @@ START_TEST(symbol_is_described_by_its_kinds)
 }
 END_TEST
 
+/* One item that must be fitted later is enough, wherever it stands in the list. */
+START_TEST(list_is_late_if_an_item_is)
+{
+    dpi_type numbers = {.kind = DPI_TYPE_LIST, .elem = &number};
+    dp_value items[] = {{DPI_TAG_SYMBOL, 0, {0}}, {DPI_TAG_SYMBOL, 0, {0}}};
+    dp_value list = {DP_TAG_LIST, 2, {0}}, out;
+    dp_registry *reg;
+    dpi_request rq = {0};
+    dpi_fit_try f = {.rq = &rq};
+
+    ck_assert_int_eq(dp_registry_new(&reg, NULL), 0);
+    ck_assert_int_eq(dp_ctx_new(reg, &rq.ctx, NULL), 0);
+    list.u.values = items;
+
+    items[_i].u.i = TAG(INT);
+    items[1 - _i].u.i = TAG(DOUBLE);
+    ck_assert_int_eq(dpi_coerce(&f, &numbers, &list, &out), 0);
+    ck_assert_msg(f.late, "late is %d, item %d must be fitted later", f.late, _i);
+    dp_ctx_free(rq.ctx);
+    dp_registry_free(reg);
+}
+END_TEST
+
 UNIT_SUITE(symbols)
 {
     tcase_add_loop_test(tc, symbol_fits_as_its_tags_do, 0, DPI_COUNT(symbols));
     tcase_add_test(tc, symbol_is_described_by_its_kinds);
+    tcase_add_loop_test(tc, list_is_late_if_an_item_is, 0, 2);
 }
