@@ -62,13 +62,13 @@ static int check_length(dp_ctx *ctx, const char *what, size_t n, size_t least, s
     return dp_fail(ctx, DP_EVALUE, "%s has %zu numbers, want %zu to %zu", what, n, least, most);
 }
 
-/* If `rc` is 0, make `list` [n] the call's return; else release the tensors of the list.  Return
- * `rc`. */
+/* If `rc` is 0, make `list` [n] the call's return; else release the tensors of the list, which is
+ * NULL if there was no memory for it.  Return `rc`. */
 static int give_list(dp_call *call, dp_tensor **list, size_t n, int rc)
 {
     if (rc == 0)
         call->rets[0] = dp_tensors(list, n);
-    for (size_t i = 0; i < n && rc < 0; i++)
+    for (size_t i = 0; list != NULL && i < n && rc < 0; i++)
         dp_tensor_unref(list[i]);
     return rc;
 }
