@@ -3,16 +3,9 @@
 #include "composite.h"
 #include <string.h>
 
-enum { ARGS_MAX = 32 }; /* greatest number of arguments of the target, including out= */
-
-static const dp_op *find(dp_call *call, const char *target)
-{
-    if (call->n_args < ARGS_MAX)
-        return dp_op_find(call->ctx, target);
-    dp_fail(call->ctx, DP_EPLUGIN, "%s has %u arguments; forms of %s have %d at most",
-            dp_op_name(call->op), call->n_args, target, ARGS_MAX - 1);
-    return NULL;
-}
+/* Greatest number of arguments of the target: as many as a call has (one bit each in the masks of
+ * dp_schema_info), and out=. */
+enum { ARGS_MAX = 64 + 1 };
 
 int variant_alias(dp_call *call, const char *target)
 {
@@ -20,23 +13,24 @@ int variant_alias(dp_call *call, const char *target)
                          call->rets, call->n_rets);
 }
 
-int variant_wrapped(dp_call *call, const char *target, uint32_t scalars)
+int variant_wrapped(dp_call *call, const char *target, uint64_t scalars)
 {
-    const dp_op *op = find(call, target);
-    dp_tensor *made[ARGS_MAX] = {0};
+    const dp_op *op = dp_op_find(call->ctx, target);
+    dp_tensor *made[ARGS_MAX];
     dp_value args[ARGS_MAX];
     int rc = op ? 0 : DP_ENOTFOUND;
 
-    for (uint32_t i = 0; rc == 0 && i < call->n_args; i++) {
+    for (uint32_t i = 0; i < call->n_args; i++) {
         args[i] = call->args[i];
-        if (!(scalars >> i & 1))
+        made[i] = NULL;
+        if (rc < 0 || !(scalars >> i & 1))
             continue;
         rc = wrap_scalar(call->ctx, call->args[i], &made[i]);
         args[i] = dp_tensor_value(made[i]);
     }
     if (rc == 0)
         rc = dp_call_boxed(call->ctx, op, args, call->n_args, call->rets, call->n_rets);
-    for (uint32_t i = 0; op && i < call->n_args; i++)
+    for (uint32_t i = 0; i < call->n_args; i++)
         dp_tensor_unref(made[i]);
     return rc;
 }
@@ -52,7 +46,7 @@ static dp_dtype result_dtype(dp_dtype self, int result)
 
 int variant_by_out(dp_call *call, const char *target, int result)
 {
-    const dp_op *op = find(call, target);
+    const dp_op *op = dp_op_find(call->ctx, target);
     dp_tensor *self = call->args[0].u.t, *out = NULL;
     int64_t none = 0;
     dp_schema_info info = {.size = sizeof(info)};
@@ -132,7 +126,7 @@ static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made
 int variant_out_of(dp_call *call, const char *target, int dtype)
 {
     enum { OUTS_MAX = 8 };
-    const dp_op *op = find(call, target);
+    const dp_op *op = dp_op_find(call->ctx, target);
     uint32_t n = call->n_rets, n_args = call->n_args - n;
     dp_tensor *outs[OUTS_MAX];
     dp_value made[OUTS_MAX];
@@ -171,7 +165,7 @@ int spare_self(dp_ctx *ctx, dp_value *args, uint32_t n, dp_tensor **copy)
 
 int variant_in_place_of(dp_call *call, const char *target, int dtype)
 {
-    const dp_op *op = find(call, target);
+    const dp_op *op = dp_op_find(call->ctx, target);
     dp_tensor *self = call->args[0].u.t, *copy;
     dp_value args[ARGS_MAX], made = dp_none();
 

@@ -13,7 +13,7 @@ enum { VARIANT_SAME, VARIANT_BOOL, VARIANT_REAL, VARIANT_COMPLEX };
 
 /* Call `target`, which takes tensors where the call has Scalars.  For each bit i that is set in
  * `scalars`, argument i is converted to a 0-dim tensor (wrap_scalar() in composite.h). */
-int variant_wrapped(dp_call *call, const char *target, uint32_t scalars);
+int variant_wrapped(dp_call *call, const char *target, uint64_t scalars);
 /* Call `target`, the overload with out= as its last argument.  The out= tensor is a new tensor, or,
  * if the call's operator is in-place, the first argument of the call.  `result` is the dtype of the
  * result, VARIANT_SAME to VARIANT_COMPLEX.  DP_ERUNTIME: VARIANT_REAL of a complex tensor in
