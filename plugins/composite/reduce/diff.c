@@ -45,6 +45,8 @@ static dp_tensor *differences(chain *c, dp_tensor *t, int64_t n, int64_t dim, dp
 
     if (n > x.sizes[dim])
         n = x.sizes[dim];
+    if (n == 0 && out != NULL) /* PyTorch, too, fails by narrow, and only with out= */
+        return CHAIN(c, "aten::narrow", "Tiii>T", t, dim, (int64_t)1, (int64_t)0);
     for (int64_t i = 0, left = x.sizes[dim] - 1; c->rc == 0 && i < n; i++, left--) {
         chain own = {.ctx = c->ctx};
         bool last = out != NULL && i == n - 1;
