@@ -70,20 +70,33 @@ static int replace_list(resolution *s, dp_value *v)
     return rc;
 }
 
-static int replace_all(resolution *s, uint64_t viewed, dp_value *args)
+/* Refuse a list that is written, as PyTorch does. */
+static int refuse_list(const resolution *s)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    return dp_fail(s->call->ctx, DP_ERUNTIME,
+                   "%s: a list of tensors to write has one with the key %s; materialize it first, "
+                   "by resolve_conj or resolve_neg",
+                   dp_op_name(s->call->op), dp_key_name(s->call->key, key));
+}
+
+static int replace_all(resolution *s, const dp_schema_info *info, dp_value *args)
 {
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < s->call->n_args; i++) {
-        if (viewed >> i & 1 || count(&args[i], s->bit) == 0)
+        if (info->viewed >> i & 1 || count(&args[i], s->bit) == 0)
             continue;
-        rc = args[i].tag == DP_TAG_TENSOR ? replace(s, &args[i].u.t) : replace_list(s, &args[i]);
+        rc = args[i].tag == DP_TAG_TENSOR ? replace(s, &args[i].u.t)
+             : info->written >> i & 1     ? refuse_list(s)
+                                          : replace_list(s, &args[i]);
     }
     return rc;
 }
 
-/* If `rc` is 0, copy each written copy back to the argument that it replaced, unless the argument
- * is a list.  Release all copies.  Return rc, or the error of copying back. */
+/* If `rc` is 0, copy each written copy back to the argument that it replaced.  Release all copies.
+ * Return rc, or the error of copying back. */
 static int finish(resolution *s, int rc, const dp_schema_info *info)
 {
     dp_ctx *ctx = s->call->ctx;
@@ -122,7 +135,7 @@ static int resolve(dp_call *call)
     for (uint32_t i = 0; i < call->n_args; i++)
         args[i] = call->args[i];
     if (rc == 0)
-        rc = replace_all(&s, info.viewed, args);
+        rc = replace_all(&s, &info, args);
     if (rc < 0)
         rc = dp_refuse(call->ctx, rc, NULL);
     else

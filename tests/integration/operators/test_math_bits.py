@@ -73,6 +73,20 @@ def test_writes_reach_what_it_is_a_view_of(f):
     equal(pairs(f, x), [(1, 2), (1, 2)])
 
 
+def test_lists_that_are_written_are_refused(f):
+    """As in PyTorch; other lists are resolved."""
+    x, plain = f.complex([1, 2], [3, -4]), f.complex([5, 6], [7, 8])
+    for view, key in (f.op("conj", x), "Conjugate"), (f.op("_neg_view", x), "Negative"):
+        for op, args in ("_foreach_add_.Scalar", [1]), ("_foreach_sqrt_", []), ("_foreach_mul_.List", [[plain, plain]]):
+            raises(lambda: f.op(op, [plain, view], *args), "RuntimeError", op, f"the key {key}", "materialize")
+        for t, want in (x, [(1, 2), (3, -4)]), (plain, [(5, 6), (7, 8)]):
+            equal(pairs(f, t), want, f"after the refusals for {key}")
+            equal(f.d.call("tensor.describe", **t)["version"], 0, f"version after the refusals for {key}")
+    y = f.complex([0, 0], [0, 0])
+    f.op("_foreach_add_.List", [y], [f.op("conj", x)])
+    equal(pairs(f, y), [(1, -2), (3, 4)], "a list that is read")
+
+
 def test_the_imaginary_part_of_a_conjugate_is_negative(f):
     x = f.complex([1, 2], [3, -4])
     part = f.op("imag", f.op("conj", x))
