@@ -104,11 +104,12 @@ static void consume(frame *f, size_t n)
     if (f->start < f->end)
         return;
     f->start = f->end = 0;
-    /* free the memory of a long line: an idle connection needs only a small buffer */
-    if (f->cap > IDLE_BYTES_MAX) {
-        dp_free(f->in);
-        f->in = NULL;
-        f->cap = 0;
+    /* Free the memory of a long line.  The buffer for the next one stays: without it, the
+     * connection would have to be closed. */
+    char *in = f->cap > IDLE_BYTES_MAX ? dp_realloc(f->in, READ_BYTES) : NULL;
+    if (in != NULL) {
+        f->in = in;
+        f->cap = READ_BYTES;
     }
 }
 
@@ -136,16 +137,16 @@ static int take_line(frame *f, size_t n, char **line, size_t *bytes)
 {
     char *copy = dp_malloc(n + 1);
 
-    if (copy == NULL)
-        return FRAME_NO_MEMORY;
-    memcpy(copy, f->in + f->start, n);
-    copy[n] = '\0';
-    f->announces = has_word(copy, n);
-    f->state = f->announces ? ANNOUNCED : LINE;
+    f->announces = has_word(f->in + f->start, n);
+    if (copy != NULL) {
+        memcpy(copy, f->in + f->start, n);
+        copy[n] = '\0';
+        f->state = f->announces ? ANNOUNCED : LINE;
+    }
     consume(f, n + 1);
     *line = copy;
     *bytes = n;
-    return FRAME_LINE;
+    return copy != NULL ? FRAME_LINE : FRAME_NO_MEMORY;
 }
 
 static int next_line(frame *f, char **line, size_t *bytes)

@@ -14,7 +14,8 @@ enum {
     FRAME_BODY, /* the body that the line announced is complete: call frame_body() */
     FRAME_LONG, /* a line longer than `max_line`: answer an error, and close if frame.announces */
     FRAME_LOST, /* a later part of such a long line announces a body: close the connection */
-    FRAME_NO_MEMORY, /* out of memory: close */
+    /* no memory for a line, which was skipped: answer an error, and close if frame.announces */
+    FRAME_NO_MEMORY,
 };
 
 typedef struct frame {

@@ -35,15 +35,38 @@ static void parse_done(task *t)
     connection_unref(c);
 }
 
+/* Answer `*err` to a line that is skipped.  If the line announces a body or descriptors, they are
+ * not known, so that the connection must be closed then. */
+static void refuse_line(struct connection *c, const dp_error *err)
+{
+    connection_refuse(c, err, c->frame.announces || c->n_fds > 0);
+}
+
+static void refuse_long(struct connection *c)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
+                 (long long)c->frame.max_line);
+    LIMIT_REACHED(LINE_BYTES, c->frame.max_line + 1, err.code);
+    refuse_line(c, &err);
+}
+
+static void refuse_for_memory(struct connection *c)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    dp_error_set(&err, DP_ERESOURCE, "out of memory: a request");
+    refuse_line(c, &err);
+}
+
 static void take_line(struct connection *c, char *line, size_t bytes)
 {
     job *j = connection_job(c, line, bytes);
 
     if (j == NULL) {
-        dp_free(line);
-        log_seldom(LOG_WARN, "connection.close", "connection=%llu error=\"out of memory\"",
-                   (unsigned long long)c->number);
-        connection_close(c);
+        dp_free(line); /* which may leave enough memory for the answer */
+        refuse_for_memory(c);
         return;
     }
     j->announces = c->frame.announces || c->n_fds > 0;
@@ -78,16 +101,6 @@ static void take_body(struct connection *c)
     connection_dispatch(c, j);
 }
 
-static void refuse_long(struct connection *c, bool close)
-{
-    dp_error err = DP_ERROR_INIT;
-
-    dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
-                 (long long)c->frame.max_line);
-    LIMIT_REACHED(LINE_BYTES, c->frame.max_line + 1, err.code);
-    connection_refuse(c, &err, close);
-}
-
 /* Charge what `c` has read.  If a line that has not ended is too much, answer an error and skip the
  * line: true. */
 static bool charge_read(struct connection *c)
@@ -98,7 +111,7 @@ static bool charge_read(struct connection *c)
     if (connection_charge(c, 0, !frame_in_line(&c->frame), &err) == 0)
         return false;
     frame_give_up(&c->frame);
-    connection_refuse(c, &err, c->frame.announces || c->n_fds > 0);
+    refuse_line(c, &err);
     return true;
 }
 
@@ -118,7 +131,9 @@ bool connection_take_messages(struct connection *c)
         else if (found == FRAME_BODY)
             take_body(c);
         else if (found == FRAME_LONG)
-            refuse_long(c, c->frame.announces || c->n_fds > 0);
+            refuse_long(c);
+        else if (found == FRAME_NO_MEMORY)
+            refuse_for_memory(c);
         else
             connection_close(c);
     }
@@ -165,12 +180,31 @@ static ssize_t receive(struct connection *c, char *p, size_t space)
     return BROKEN;
 }
 
+/* There is no memory for bytes of `c`.  If they belong to a line that has begun, skip the line and
+ * answer an error; else close the connection. */
+static void lack_space(struct connection *c)
+{
+    dp_error err = DP_ERROR_INIT;
+
+    if (frame_in_line(&c->frame)) {
+        frame_give_up(&c->frame);
+        refuse_for_memory(c);
+        return;
+    }
+    dp_error_set(&err, DP_ERESOURCE, "out of memory: a buffer for requests");
+    connection_close_because(c, &err);
+}
+
 void connection_read(struct connection *c)
 {
     for (int i = 0; i < READ_ROUNDS && connection_wants(c) && !c->eof; i++) {
         char *p;
         size_t space = frame_space(&c->frame, &p);
-        ssize_t n = space > 0 ? receive(c, p, space < c->to_read ? space : c->to_read) : BROKEN;
+        if (space == 0) {
+            lack_space(c);
+            return;
+        }
+        ssize_t n = receive(c, p, space < c->to_read ? space : c->to_read);
         if (n == NOTHING_NOW)
             return;
         if (n == BROKEN) {

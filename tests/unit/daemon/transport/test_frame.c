@@ -206,6 +206,29 @@ START_TEST(frame_body_without_memory_is_consumed)
 }
 END_TEST
 
+/* A line without memory for it is skipped, and the next one is found. */
+START_TEST(frame_line_without_memory_is_skipped)
+{
+    frame f;
+    char *p, *line;
+    size_t n;
+    static const char *const in[] = {"first\nnext\n", "first \"fds\"\nnext\n"};
+
+    frame_init(&f, 1000);
+    frame_space(&f, &p);
+    memcpy(p, in[_i], strlen(in[_i]));
+    frame_filled(&f, strlen(in[_i]));
+    dp_fault_arm(1);
+    ck_assert_int_eq(frame_next(&f, &line, &n), FRAME_NO_MEMORY);
+    dp_fault_arm(0);
+    ck_assert_int_eq(f.announces, _i);
+    ck_assert_int_eq(frame_next(&f, &line, &n), FRAME_LINE);
+    ck_assert_str_eq(line, "next");
+    dp_free(line);
+    frame_fini(&f);
+}
+END_TEST
+
 UNIT_SUITE(frame)
 {
     tcase_add_test(tc, frame_cuts_do_not_matter);
@@ -213,4 +236,5 @@ UNIT_SUITE(frame)
     tcase_add_test(tc, frame_long_line_is_not_kept);
     tcase_add_test(tc, frame_body_larger_than_the_buffer);
     tcase_add_test(tc, frame_body_without_memory_is_consumed);
+    tcase_add_loop_test(tc, frame_line_without_memory_is_skipped, 0, 2);
 }
