@@ -60,6 +60,7 @@ typedef struct server {
      * this order in the next iterations. */
     struct connection *deferred, *deferred_tail;
     uint64_t last_connection;
+    int watchers; /* libuv has, or there was memory for, watchers of all lower descriptors */
     atomic_uint n_connections;
     atomic_uint_fast64_t requests;
     /* Written by the main thread: the number of the connection that sent the newest request, the

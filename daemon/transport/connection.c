@@ -263,6 +263,21 @@ static int reserve_connection(server *s, uid_t uid, dp_error *err)
     return 0;
 }
 
+/* Check that there is memory for the watcher of `fd`.  libuv would end the process without: its
+ * table of watchers has an entry for each number up to the largest descriptor, and doubles when it
+ * grows. */
+static int check_watchers(server *s, int fd, dp_error *err)
+{
+    if (fd < s->watchers)
+        return 0;
+    void *table = dp_malloc(dp_size_times((size_t)fd + 3, 2 * sizeof(void *)));
+    if (table == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a watcher of descriptor %d", fd);
+    dp_free(table);
+    s->watchers = fd + 1;
+    return 0;
+}
+
 bool connection_accept(server *s, int fd)
 {
     dp_error err = DP_ERROR_INIT;
@@ -271,7 +286,7 @@ bool connection_accept(server *s, int fd)
 
     dp_error_refusal_clear();
     if (access_check(server_options(s), fd, &uid, &err) == 0) {
-        if (reserve_connection(s, uid, &err) == 0)
+        if (reserve_connection(s, uid, &err) == 0 && check_watchers(s, fd, &err) == 0)
             c = connection_new(s, fd, uid, &err);
         if (c == NULL)
             connection_say_why(fd, &err);
