@@ -76,6 +76,9 @@ typedef struct jw {
 } jw;
 void jw_init(jw *w);
 void jw_fini(jw *w);
+/* Reserve memory for `n` more bytes: writing them cannot fail for want of memory.  false: writing
+ * has failed. */
+bool jw_reserve(jw *w, size_t n);
 void jw_object(jw *w);
 void jw_object_end(jw *w);
 void jw_array(jw *w);

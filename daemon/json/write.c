@@ -66,6 +66,11 @@ static inline bool reserve(jw *w, size_t n)
     return (w->cap - w->len >= n && !w->failed) || grow(w, n);
 }
 
+bool jw_reserve(jw *w, size_t n)
+{
+    return reserve(w, n);
+}
+
 /* Copy `n` bytes by two copies of `part` bytes, one at the start and one at the end, which may
  * overlap.  part <= n <= 2 part. */
 static inline __attribute__((always_inline)) void copy_ends(char *to, const char *from, size_t n,

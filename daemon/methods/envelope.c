@@ -41,6 +41,13 @@ static void open_answer(jw *w, const cJSON *id)
         jw_null(w);
 }
 
+bool answer_reserve(jw *w, size_t bytes, dp_error *err)
+{
+    if (!jw_reserve(w, bytes) && !w->refused)
+        dp_error_set(err, DP_ERESOURCE, "out of memory: an answer");
+    return !w->failed;
+}
+
 /* Write which failed handle the request used, and which request should have made its tensor. */
 static void write_cause(jw *w, uint64_t handle, const failure *f)
 {
@@ -311,9 +318,14 @@ static int check_answer(const request *rq, bool in_batch, dp_error *err)
     return 0;
 }
 
-/* Run the method and append its answer to `rq->out`. */
+/* Run the method and append its answer to `rq->out`.  There must be memory for a short answer
+ * before: afterwards, the method could not be undone. */
 static int write_result(request *rq, const envelope *e, bool in_batch, dp_error *err)
 {
+    enum { SHORT_BYTES = 512 };
+
+    if (!answer_reserve(&rq->out, SHORT_BYTES, err))
+        return err->code;
     open_answer(&rq->out, e->id);
     jw_key(&rq->out, "result");
     int rc = call_method(rq, e, err);

@@ -63,6 +63,9 @@ void request_abandon(request *rq, const dp_error *err);
 bool request_is_batch(const request *rq);
 /* Add `text` to the warnings of the request that this thread runs, if it runs one. */
 void request_warn(const char *text);
+/* Reserve memory for `bytes` of an answer, before a method does what it cannot undo.  false:
+ * DP_ERESOURCE. */
+bool answer_reserve(jw *w, size_t bytes, dp_error *err);
 /* Write the beginning and the end of a message that answers no request (daemon_calls.notify); its
  * params, one JSON value, are written in between. */
 void notification_begin(jw *w, const char *name);

@@ -26,6 +26,10 @@ static void write_reason(jw *w, const char *kept_because)
 
 /* -- load, unload, reload -- */
 
+/* Bytes that are reserved for the answer about a change of the registry, which cannot be undone.
+ * Only the lists of many hundred operators are longer. */
+enum { REPORT_BYTES = 64 << 10 };
+
 static void write_report(jw *w, const dp_plugin_report *r)
 {
     member_str(w, "plugin", r->plugin);
@@ -60,6 +64,8 @@ int plugin_load(request *rq, const plugin_load_params *p, jw *w, dp_error *err)
     server_info info;
     dp_plugin_report report;
 
+    if (!answer_reserve(w, REPORT_BYTES, err))
+        return err->code;
     rq->daemon->info(rq->conn, &info);
     dp_load_options o = options_of(&info);
     o.reject_override = p->replace == PLUGIN_LOAD_REPLACE_REJECT;
@@ -89,6 +95,8 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
     server_info info;
     dp_unload_report r = {0};
 
+    if (!answer_reserve(w, REPORT_BYTES, err))
+        return err->code;
     rq->daemon->info(rq->conn, &info);
     int rc = dp_plugin_unload(info.reg, p->plugin, timeout, p->force, &r, err);
     rq->daemon->plugins_changed(rq->conn);
@@ -113,6 +121,8 @@ int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *e
     dp_plugin_report report;
     dp_unload_report old = {0};
 
+    if (!answer_reserve(w, REPORT_BYTES, err))
+        return err->code;
     rq->daemon->info(rq->conn, &info);
     dp_load_options o = options_of(&info);
     o.drain_ms = timeout_of(p->timeout_ms);

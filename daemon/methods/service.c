@@ -378,6 +378,8 @@ static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_e
 
 int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
 {
+    /* more than the answer has if both sets have all keys */
+    enum { STATE_BYTES = 16 << 10 };
     conn_state *state = rq->state, next = *state;
     dp_generators *generators = session_default_generators(rq->session);
     uint64_t seed = 0;
@@ -402,6 +404,10 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
                          (long long)LIMIT(SHARE_FROM), (long long)p->share_from));
     if (key_sets_from_params(p, &next, err) < 0)
         return err->code;
+    if (!answer_reserve(w, STATE_BYTES, err)) {
+        dp_keyset_unpin(next.pinned);
+        return err->code;
+    }
     if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {
         dp_keyset_unpin(next.pinned);
         return run_ctx_error(rq, err);

@@ -310,6 +310,25 @@ START_TEST(no_memory_is_remembered)
 }
 END_TEST
 
+/* What was reserved is written although there is no memory any more. */
+START_TEST(reserved_bytes_can_be_written)
+{
+    enum { RESERVED = 5000 };
+
+    ck_assert_int_eq(jw_reserve(&w, RESERVED), true);
+    dp_fault_arm(1);
+    for (int i = 0; i < RESERVED; i++)
+        jw_text(&w, "x", 1);
+    bool hit = dp_fault_hit();
+    dp_fault_arm(1);
+    bool more = jw_reserve(&w, RESERVED);
+    dp_fault_arm(0);
+    ck_assert_uint_eq(w.len, RESERVED);
+    ck_assert_int_eq(hit, false);
+    ck_assert_int_eq(more, false);
+}
+END_TEST
+
 START_TEST(too_deep_is_a_failure)
 {
     for (int i = 0; i < 70; i++)
@@ -344,6 +363,7 @@ UNIT_SUITE(json_write)
     tcase_add_loop_test(tc, every_half_reads_back, 0, 2);
     tcase_add_test(tc, a_comma_locale_changes_nothing);
     tcase_add_test(tc, no_memory_is_remembered);
+    tcase_add_test(tc, reserved_bytes_can_be_written);
     tcase_add_test(tc, too_deep_is_a_failure);
     tcase_add_test(tc, too_long_is_a_failure);
 }
