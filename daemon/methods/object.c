@@ -17,8 +17,8 @@ int object_list(request *rq, jw *w, dp_error *err)
     uint64_t *handles = NULL;
     size_t n = session_objects(rq->session, &handles);
 
-    if (n > 0 && handles == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
+    if (handles == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
     jw_object(w);
     jw_key(w, "objects");
     jw_array(w);
@@ -65,10 +65,12 @@ int object_release(request *rq, const object_release_params *p, jw *w, dp_error 
     int rc = check_listed(rq, p->objects, err);
     if (rc < 0)
         return rc;
+    size_t n = p->all ? session_objects(rq->session, &all) : 0;
+    if (p->all && all == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
     cJSON_ArrayForEach(item, p->objects) released +=
         session_object_release(rq->session, (uint64_t)item->valuedouble);
-    size_t n = p->all ? session_objects(rq->session, &all) : 0;
-    for (size_t i = 0; all != NULL && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         released += session_object_release(rq->session, all[i]);
     dp_free(all);
     jw_object(w);

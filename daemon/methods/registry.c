@@ -331,7 +331,7 @@ int registry_keys(request *rq, jw *w, dp_error *err)
     size_t n = dp_registry_keys(registry_of(rq), arena, &keys), runtime = 0;
 
     dp_key *sorted = dp_arena_dup_n(arena, keys, n, sizeof(*keys));
-    if (n == 0 || sorted == NULL)
+    if (n_backends == 0 || n == 0 || sorted == NULL)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: the list of keys");
     while (runtime < n && !dp_key_is_alias(sorted[runtime]))
         runtime++;

@@ -76,8 +76,8 @@ int tensor_list(request *rq, jw *w, dp_error *err)
     uint64_t *handles = NULL;
     size_t n = session_handles(rq->session, false, &handles);
 
-    if (n > 0 && handles == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
+    if (handles == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
     jw_object(w);
     jw_key(w, "tensors");
     jw_array(w);
@@ -140,31 +140,24 @@ static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_
     return 0;
 }
 
-static int64_t release_all(request *rq)
-{
-    uint64_t *handles = NULL;
-    size_t n = session_handles(rq->session, true, &handles);
-    int64_t released = 0;
-
-    for (size_t i = 0; handles != NULL && i < n; i++)
-        released += session_release(rq->session, handles[i]);
-    dp_free(handles);
-    return released;
-}
-
 int tensor_release(request *rq, const tensor_release_params *p, jw *w, dp_error *err)
 {
     int64_t released = 0;
+    uint64_t *all = NULL;
 
     if (p->tensors == NULL && !p->all)
         return json_path_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
     if (!run_is_quick(rq, p->all ? SIZE_MAX : 0))
         return DP_EWORKER;
+    size_t n = p->all ? session_handles(rq->session, true, &all) : 0;
+    if (p->all && all == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
     int rc = release_listed(rq, p->tensors, &released, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        released += session_release(rq->session, all[i]);
+    dp_free(all);
     if (rc < 0)
         return rc;
-    if (p->all)
-        released += release_all(rq);
     jw_object(w);
     member_int(w, "released", released);
     jw_object_end(w);
