@@ -45,17 +45,17 @@ bool session_object_release(struct session *s, uint64_t id)
     return o != NULL;
 }
 
-size_t session_objects(struct session *s, uint64_t **out)
+int64_t session_objects(struct session *s, uint64_t **out, dp_error *err)
 {
-    size_t n = 0;
-
     pthread_mutex_lock(&s->lock);
-    uint64_t *ids = dp_malloc_n(s->objects.n + 1, sizeof(*ids));
-    for (; ids != NULL && n < s->objects.n; n++)
-        ids[n] = s->objects.items[n].id;
+    size_t n = s->objects.n;
+    uint64_t *ids = dp_malloc_n(n + 1, sizeof(*ids));
+    for (size_t i = 0; ids != NULL && i < n; i++)
+        ids[i] = s->objects.items[i].id;
     pthread_mutex_unlock(&s->lock);
     *out = ids;
-    return n;
+    return ids != NULL ? (int64_t)n
+                       : dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", n);
 }
 
 void session_objects_drop(struct session *s)

@@ -329,8 +329,8 @@ bool session_release(struct session *s, uint64_t handle);
 void session_moved(struct session *s, const dp_tensor *t);
 /* `*out`: owned array of the tensors' handles; returns its length.  Handles that the daemon chose
  * come first, ascending; then those of the client, oldest first; with `failed`, then also the
- * client's handles that have failed.  NULL and 0: out of memory. */
-size_t session_handles(struct session *s, bool failed, uint64_t **out);
+ * client's handles that have failed.  DP_ERESOURCE: out of memory. */
+int64_t session_handles(struct session *s, bool failed, uint64_t **out, dp_error *err);
 /* Return the oldest handle of `t`, one that the daemon chose if there is one; 0: `t` has no
  * handle. */
 uint64_t session_handle_of(struct session *s, const dp_tensor *t);
@@ -407,7 +407,8 @@ bool session_draws(struct session *s);
 uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err);
 dp_object *session_object_get(struct session *s, uint64_t handle);
 bool session_object_release(struct session *s, uint64_t handle);
-size_t session_objects(struct session *s, uint64_t **out);
+/* `*out`: owned array of the handles, ascending; returns its length.  DP_ERESOURCE: out of memory. */
+int64_t session_objects(struct session *s, uint64_t **out, dp_error *err);
 
 /* -- programs.c: a session's programs, which have a lock of their own -- */
 

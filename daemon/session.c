@@ -385,12 +385,13 @@ dp_account *session_account(struct session *s)
     return s->account;
 }
 
-size_t session_handles(struct session *s, bool failed, uint64_t **out)
+int64_t session_handles(struct session *s, bool failed, uint64_t **out, dp_error *err)
 {
-    size_t n = 0;
+    int64_t n = 0;
 
     pthread_mutex_lock(&s->lock);
-    uint64_t *ids = dp_malloc_n(s->n_handles + s->client_handles.n + 1, sizeof(*ids));
+    size_t most = s->n_handles + s->client_handles.n;
+    uint64_t *ids = dp_malloc_n(most + 1, sizeof(*ids));
     for (size_t i = 0; ids != NULL && i < s->n_handles; i++)
         if (s->handles[i].tensor != NULL)
             ids[n++] = s->handles[i].id;
@@ -403,7 +404,7 @@ size_t session_handles(struct session *s, bool failed, uint64_t **out)
         ids[n++] = e->id;
     pthread_mutex_unlock(&s->lock);
     *out = ids;
-    return n;
+    return ids != NULL ? n : dp_error_set(err, DP_ERESOURCE, "out of memory: %zu handles", most);
 }
 
 uint64_t session_handle_of(struct session *s, const dp_tensor *t)

@@ -15,14 +15,14 @@ void object_to_json(jw *w, uint64_t handle, dp_object *o)
 int object_list(request *rq, jw *w, dp_error *err)
 {
     uint64_t *handles = NULL;
-    size_t n = session_objects(rq->session, &handles);
+    int64_t n = session_objects(rq->session, &handles, err);
 
-    if (handles == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
+    if (n < 0)
+        return (int)n;
     jw_object(w);
     jw_key(w, "objects");
     jw_array(w);
-    for (size_t i = 0; i < n && !w->failed; i++) {
+    for (int64_t i = 0; i < n && !w->failed; i++) {
         dp_object *o = session_object_get(rq->session, handles[i]);
         if (o == NULL)
             continue; /* another connection of the session released the handle */
@@ -57,7 +57,7 @@ static int check_listed(request *rq, const cJSON *list, dp_error *err)
 int object_release(request *rq, const object_release_params *p, jw *w, dp_error *err)
 {
     uint64_t *all = NULL;
-    int64_t released = 0;
+    int64_t released = 0, n = 0;
     const cJSON *item;
 
     if (p->objects == NULL && !p->all)
@@ -65,12 +65,11 @@ int object_release(request *rq, const object_release_params *p, jw *w, dp_error 
     int rc = check_listed(rq, p->objects, err);
     if (rc < 0)
         return rc;
-    size_t n = p->all ? session_objects(rq->session, &all) : 0;
-    if (p->all && all == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
+    if (p->all && (n = session_objects(rq->session, &all, err)) < 0)
+        return (int)n;
     cJSON_ArrayForEach(item, p->objects) released +=
         session_object_release(rq->session, (uint64_t)item->valuedouble);
-    for (size_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         released += session_object_release(rq->session, all[i]);
     dp_free(all);
     jw_object(w);

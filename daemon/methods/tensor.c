@@ -74,24 +74,25 @@ int tensor_read(request *rq, const tensor_read_params *p, jw *w, dp_error *err)
 int tensor_list(request *rq, jw *w, dp_error *err)
 {
     uint64_t *handles = NULL;
-    size_t n = session_handles(rq->session, false, &handles);
+    int64_t n = session_handles(rq->session, false, &handles, err);
+    int rc = 0;
 
-    if (handles == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
+    if (n < 0)
+        return (int)n;
     jw_object(w);
     jw_key(w, "tensors");
     jw_array(w);
-    for (size_t i = 0; i < n && !w->failed; i++) {
+    for (int64_t i = 0; i < n && rc == 0 && !w->failed; i++) {
         dp_tensor *t = session_tensor_get(rq->session, handles[i]);
         if (t == NULL)
             continue; /* another connection of the session released the handle */
-        tensor_to_json(rq, w, t, handles[i], RETURN_HANDLE, err);
+        rc = tensor_to_json(rq, w, t, handles[i], RETURN_HANDLE, err);
         dp_tensor_unref(t);
     }
     jw_array_end(w);
     jw_object_end(w);
     dp_free(handles);
-    return 0;
+    return rc;
 }
 
 /* Is `handle` one of the client's, which has failed?  It names no tensor but can be released. */
@@ -142,18 +143,17 @@ static int release_listed(request *rq, const cJSON *list, int64_t *released, dp_
 
 int tensor_release(request *rq, const tensor_release_params *p, jw *w, dp_error *err)
 {
-    int64_t released = 0;
     uint64_t *all = NULL;
+    int64_t released = 0, n = 0;
 
     if (p->tensors == NULL && !p->all)
         return json_path_fail(err, DP_EPARAMS, NULL, "missing member 'tensors', or all: true");
     if (!run_is_quick(rq, p->all ? SIZE_MAX : 0))
         return DP_EWORKER;
-    size_t n = p->all ? session_handles(rq->session, true, &all) : 0;
-    if (p->all && all == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a list of handles");
+    if (p->all && (n = session_handles(rq->session, true, &all, err)) < 0)
+        return (int)n;
     int rc = release_listed(rq, p->tensors, &released, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (int64_t i = 0; rc == 0 && i < n; i++)
         released += session_release(rq->session, all[i]);
     dp_free(all);
     if (rc < 0)

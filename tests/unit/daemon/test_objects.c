@@ -67,7 +67,7 @@ START_TEST(an_object_is_found_until_it_is_released)
     dp_object_unref(o);
     ck_assert_ptr_eq(session_object_get(s, first), o);
     dp_object_unref(o);
-    ck_assert_uint_eq(session_objects(s, &ids), 2);
+    ck_assert_int_eq(session_objects(s, &ids, &err), 2);
     ck_assert_uint_eq(ids[1], second);
     dp_free(ids);
     ck_assert(session_object_release(s, first));

@@ -66,7 +66,7 @@ START_TEST(session_handles_are_never_reused)
             ck_assert_int_eq(session_release(s, handles[(i * 7) % N]), true);
     }
     uint64_t first = session_put(s, t, &err), second = session_put(s, t, &err);
-    ck_assert_uint_eq(session_handles(s, true, &list), 2);
+    ck_assert_int_eq(session_handles(s, true, &list, &err), 2);
     ck_assert_uint_eq(list[0], first);
     ck_assert_uint_eq(list[1], second);
     dp_free(list);
@@ -265,7 +265,7 @@ START_TEST(session_is_used_by_several_threads)
         pthread_create(&threads[i], NULL, churn, t);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
-    ck_assert_uint_eq(session_handles(s, true, &list), 0);
+    ck_assert_int_eq(session_handles(s, true, &list, &err), 0);
     dp_free(list);
     dp_tensor_unref(t);
 }

@@ -44,7 +44,8 @@ START_TEST(naming_and_opening_at_the_nth_allocation_that_fails)
         if (hit)
             run_undo(&rq);
         uint64_t *handles = NULL;
-        ck_assert_uint_eq(session_handles(rq.session, false, &handles), 1 + (done == 1 && !hit));
+        ck_assert_int_eq(session_handles(rq.session, false, &handles, &err),
+                         1 + (done == 1 && !hit));
         dp_free(handles);
         ck_assert_uint_eq(named(), done == 1 || !hit);
         request_drop(&rq);
