@@ -264,7 +264,7 @@ $(BUILD)/fuzz/plugins/%.so: tests/plugins/%.c | deps
 fuzzers: $(FUZZERS) $(FUZZ_PLUGINS)
 fuzz: ## give each reader of foreign data (T=socket: that one) inputs of libFuzzer for FUZZ_SECONDS (600)
 	$(Q)sh tests/lib/deps.sh clang libclang-rt-14-dev
-	$(Q)$(MAKE) fuzzers CC=clang BUILD=build-fuzz SANITIZE=fuzzer-no-link$(comma)address$(comma)undefined WARN=-Wall CFLAGS=-D__SANITIZE_ADDRESS__ LEVELS=v1
+	$(Q)MAKEFLAGS= $(MAKE) --no-print-directory fuzzers CC=clang BUILD=build-fuzz SANITIZE=fuzzer-no-link$(comma)address$(comma)undefined WARN=-Wall CFLAGS=-D__SANITIZE_ADDRESS__ LEVELS=v1
 	$(Q)$(PYTHON) tests/fuzz/fuzz.py build-fuzz $(or $(T),$(notdir $(FUZZERS)))
 
 check: all ## run every test, or with T=index those with that text in their path or name
