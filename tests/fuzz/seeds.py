@@ -79,6 +79,33 @@ def calls():
         ("server.shutdown", {"drain_ms": 0}))
 
 
+def sample(schema, depth=0):
+    """A value of the kind that a schema of proto describes."""
+    if "$ref" in schema:
+        return sample(json.loads(read("proto", "types", schema["$ref"] + ".json")), depth + 1)
+    if "enum" in schema:
+        return schema["enum"][0]
+    for choice in schema.get("oneOf", []):
+        if choice.get("type") == "object":
+            return sample(choice, depth + 1)
+    kind = schema.get("type", "null")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        return {k: sample(v, depth + 1) for k, v in schema.get("properties", {}).items() if depth < 4}
+    if kind == "array":
+        return [sample(schema.get("items", {}), depth + 1)] if depth < 4 else []
+    return {"integer": max(1, schema.get("minimum", 1)), "number": 1.5, "string": "x", "boolean": True}.get(kind)
+
+
+def methods():
+    """A request of each method with all of its params, and with those alone that it needs."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "proto", "methods", "*.json"))):
+        name, schema = os.path.basename(path)[:-5], json.loads(read(path)).get("params", {})
+        params = sample(schema)
+        yield name, params or {}
+        yield name, {k: params[k] for k in schema.get("required", [])}
+
+
 def attached():
     """Requests with attachments."""
     yield request("tensor.create", {"dtype": "int16", "shape": [2], "attachment": 0}, attachments=[4]) + b"\1\2\3\n"
@@ -90,7 +117,7 @@ def attached():
 def requests():
     yield from examples()
     yield from attached()
-    made = [request(*c) for c in calls()]
+    made = [request(*c) for c in (*calls(), *methods())]
     yield from made
     create = request("tensor.create", {"data": [[1, 2], [3, 4]]})
     yield from (create + one for one in made)
