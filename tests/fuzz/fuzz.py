@@ -16,7 +16,7 @@ SECONDS = int(os.environ.get("FUZZ_SECONDS") or "600")
 # Workers of a daemon free memory later than the input ends: leaks are looked for at the end of the run alone.
 SERVED = ("request", "safetensors", "socket", "descriptor")
 # bytes of the longest input; requests are slow, and many of them show no more than a few
-LONGEST = {"elf": 1 << 16, "request": 1 << 11, "socket": 1 << 13, "descriptor": 1 << 11}
+LONGEST = {"elf": 1 << 16, "request": 1 << 11, "socket": 1 << 11, "descriptor": 1 << 11}
 OPTIONS = {"ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 

@@ -135,7 +135,7 @@ def pieces():
     yield request("tensor.create", {"dtype": "uint8", "shape": [999], "strides": [0], "data": [1]}) + many + b"\xffr\xffh"
     yield b"".join(request("session.sync", {}) for _ in range(9)) + b"\xffx."
     yield request("session.sync", {}) + b"\xffs\xffu\xffs" + request("session.sync", {})
-    yield b'{"jsonrpc":"2.0","id":1,"method":"session.sync"' + b" " * 4096 + b"\xffs}\n" + request("session.get", {})
+    yield b'{"jsonrpc":"2.0","id":1,"method":"session.sync"' + b" " * 1024 + b"\xffs}\n" + request("session.get", {})
 
 
 def file(kind, size):

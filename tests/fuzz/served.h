@@ -22,7 +22,7 @@ static options served_options;
 static dp_ctx *served_ctx; /* for requests that a fuzzer runs itself */
 
 static const char served_limits[] =
-    "line_bytes = 4096\nattachment_bytes = 8192\nattachments = 8\nbatch = 8\njson_depth = 16\n"
+    "line_bytes = 1024\nattachment_bytes = 8192\nattachments = 8\nbatch = 8\njson_depth = 16\n"
     "json_nodes = 1024\njson_number_bytes = 24\noutstanding = 8\noutstanding_bytes = 8192\n"
     "outstanding_descriptors = 4\nwaiting_descriptors = 4\nmaps = 4\nshare_from = 4096\n"
     "cancel_bytes = 64\ninline_bytes = 512\nunsent_bytes = 65536\nanswer_bytes = 65536\n"
