@@ -260,7 +260,7 @@ $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(LIB_OBJ) $(filter-out %/main.o %/probe.o
 	$(call begin,$<)$(Q)$(CC_fuzz) -fsanitize=fuzzer -Wl,--wrap=dlopen -o $@ $(filter %.c %.o,$^) $$(pkg-config --libs $(DAEMON_PKGS)) -ldl -lpthread -lm
 $(BUILD)/fuzz/plugins/%.so: tests/plugins/%.c | deps
 	@mkdir -p $(@D)
-	$(call begin,$<)$(Q)$(CC) -std=gnu11 -Os -s -fPIC -shared -Wl,-z,noseparate-code $(INC) -Iplugins $(own_flags) -o $@ $<
+	$(call begin,$<)$(Q)$(CC) -std=gnu11 -Os -fPIC -shared -Wl,-z,noseparate-code $(INC) -Iplugins $(own_flags) -o $@ $<
 fuzzers: $(FUZZERS) $(FUZZ_PLUGINS)
 fuzz: ## give each reader of foreign data (T=socket: that one) inputs of libFuzzer for FUZZ_SECONDS (600)
 	$(Q)sh tests/lib/deps.sh clang libclang-rt-14-dev
