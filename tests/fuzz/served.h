@@ -237,15 +237,34 @@ static inline void served_check_answer(const request *rq)
     cJSON_Delete(j);
 }
 
-/* Run the request `line` of connection `c` as a worker does, with the `n_fds` descriptors in `fds`,
- * which are taken over.  `*body` [*left] may be the attachments; what was used is skipped.  Returns
- * the answered job, which connection_job_free() frees; NULL: the attachments are not complete. */
-static inline job *served_run(struct connection *c, const char *line, size_t bytes, const int *fds,
-                              size_t n_fds, const uint8_t **body, size_t *left)
+/* Give `j`, whose line is parsed, the attachments that it announces: the first bytes of `*body`
+ * [*left], which are skipped.  false: there are fewer. */
+static inline bool served_attach(job *j, const uint8_t **body, size_t *left)
+{
+    dp_error err = DP_ERROR_INIT;
+    size_t n_named = 0, n_fds = j->rq.received != NULL ? j->rq.received->n : 0;
+    int64_t total = request_announced(&j->rq, LIMIT_SIZE(ATTACHMENT_BYTES), n_fds, &n_named, &err);
+
+    if (total < 0) {
+        request_refuse(&j->rq, &err);
+        j->stage = JOB_ANSWERED;
+    }
+    if (total <= 0 || (size_t)total > *left)
+        return total <= 0;
+    j->rq.attached = dp_malloc((size_t)total);
+    memcpy(j->rq.attached, *body, (size_t)total);
+    j->rq.bytes_charged += (size_t)total;
+    j->rq.conn->outstanding_bytes += (size_t)total;
+    *body += total;
+    *left -= (size_t)total;
+    return true;
+}
+
+/* Make a job of the request `line`, with the `n_fds` descriptors in `fds`, which are taken over. */
+static inline job *served_job(struct connection *c, const char *line, size_t bytes, const int *fds,
+                              size_t n_fds)
 {
     char *copy = dp_malloc(bytes + 1);
-    dp_error err = DP_ERROR_INIT;
-    size_t n_named = 0;
 
     memcpy(copy, line, bytes);
     copy[bytes] = '\0';
@@ -254,30 +273,27 @@ static inline job *served_run(struct connection *c, const char *line, size_t byt
     /* as frame.c finds it: another spelling of these words announces nothing */
     j->announces = memmem(line, bytes, "\"attachments\"", 13) != NULL ||
                    memmem(line, bytes, "\"fds\"", 5) != NULL || n_fds > 0;
+    if (n_fds == 0)
+        return j;
+    j->rq.received = dp_calloc(1, sizeof(*j->rq.received));
+    j->rq.received->n = n_fds;
+    memcpy(j->rq.received->fds, fds, n_fds * sizeof(fds[0]));
+    c->outstanding_fds += n_fds;
+    return j;
+}
+
+/* Run the request `line` of connection `c` as a worker does.  `fds`, `n_fds`: as above; `body`,
+ * `left`: as above.  Returns the answered job, which connection_job_free() frees; NULL: the
+ * attachments are not complete. */
+static inline job *served_run(struct connection *c, const char *line, size_t bytes, const int *fds,
+                              size_t n_fds, const uint8_t **body, size_t *left)
+{
+    job *j = served_job(c, line, bytes, fds, n_fds);
+
     job_parse(j);
-    if (n_fds > 0) {
-        j->rq.received = dp_calloc(1, sizeof(*j->rq.received));
-        j->rq.received->n = n_fds;
-        memcpy(j->rq.received->fds, fds, n_fds * sizeof(fds[0]));
-        c->outstanding_fds += n_fds;
-    }
-    if (j->stage == JOB_PARSED && j->announces) {
-        int64_t total =
-            request_announced(&j->rq, LIMIT_SIZE(ATTACHMENT_BYTES), n_fds, &n_named, &err);
-        if (total < 0) {
-            request_refuse(&j->rq, &err);
-            j->stage = JOB_ANSWERED;
-        } else if ((size_t)total > *left) {
-            connection_job_free(j);
-            return NULL;
-        } else if (total > 0) {
-            j->rq.attached = dp_malloc((size_t)total);
-            memcpy(j->rq.attached, *body, (size_t)total);
-            j->rq.bytes_charged += (size_t)total;
-            c->outstanding_bytes += (size_t)total;
-            *body += total;
-            *left -= (size_t)total;
-        }
+    if (j->stage == JOB_PARSED && j->announces && !served_attach(j, body, left)) {
+        connection_job_free(j);
+        return NULL;
     }
     if (j->stage == JOB_PARSED) {
         int outcome = job_execute(&served.executor, j, served_ctx, false);
