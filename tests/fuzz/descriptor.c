@@ -42,54 +42,58 @@ static int reopened(int fd, int flags)
     return again;
 }
 
-static int make_file(const stream *s, uint8_t kind, off_t size)
+enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW, AS_MADE = -1 };
+/* Kinds of memfds: flags of memfd_create(), seals, and flags with which it is opened again. */
+static const struct {
+    unsigned flags;
+    int seals, again;
+} memfds[] = {
+    {MFD_ALLOW_SEALING, F_SEAL_SHRINK, AS_MADE},
+    {MFD_ALLOW_SEALING, FIXED, AS_MADE},
+    {MFD_ALLOW_SEALING, FIXED | F_SEAL_WRITE, AS_MADE},
+    {MFD_ALLOW_SEALING, FIXED | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, AS_MADE},
+    {MFD_ALLOW_SEALING, 0, AS_MADE},
+    {0, 0, AS_MADE},
+    {MFD_ALLOW_SEALING, FIXED, O_RDONLY},
+    {MFD_ALLOW_SEALING, FIXED, O_WRONLY},
+    {MFD_ALLOW_SEALING, FIXED, O_PATH},
+    {MFD_ALLOW_SEALING, FIXED, O_RDWR | O_APPEND},
+};
+/* Files that are no memfds; the last kinds are a pipe, the client's own end and an eventfd. */
+static const char *const paths[] = {"/dev/null", "/proc/self/status", "/"};
+enum {
+    MEMFDS = sizeof(memfds) / sizeof(memfds[0]),
+    PATHS = sizeof(paths) / sizeof(paths[0]),
+    PIPE = MEMFDS + PATHS,
+    OWN_END,
+    EVENTFD,
+    KINDS
+};
+
+static int make_file(const stream *s, unsigned kind, off_t size)
 {
-    const int fixed = F_SEAL_SHRINK | F_SEAL_GROW;
     int ends[2];
 
-    switch (kind % 16) {
-    case 0:
-        return sealed_memfd(MFD_ALLOW_SEALING, F_SEAL_SHRINK, size);
-    case 1:
-        return sealed_memfd(MFD_ALLOW_SEALING, fixed, size);
-    case 2:
-        return sealed_memfd(MFD_ALLOW_SEALING, fixed | F_SEAL_WRITE, size);
-    case 3:
-        return sealed_memfd(MFD_ALLOW_SEALING, fixed | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL, size);
-    case 4:
-        return sealed_memfd(MFD_ALLOW_SEALING, 0, size);
-    case 5:
-        return sealed_memfd(0, 0, size);
-    case 6:
-        return reopened(sealed_memfd(MFD_ALLOW_SEALING, fixed, size), O_RDONLY);
-    case 7:
-        return reopened(sealed_memfd(MFD_ALLOW_SEALING, fixed, size), O_WRONLY);
-    case 8:
-        return reopened(sealed_memfd(MFD_ALLOW_SEALING, fixed, size), O_PATH);
-    case 9:
-        return reopened(sealed_memfd(MFD_ALLOW_SEALING, fixed, size), O_RDWR | O_APPEND);
-    case 10:
-        return open("/dev/null", O_RDWR | O_CLOEXEC);
-    case 11:
-        return open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    case 12:
-        return open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    case 13:
-        if (pipe2(ends, O_CLOEXEC) < 0)
-            return -1;
-        close(ends[1]);
-        return ends[0];
-    case 14:
-        return fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
-    default:
-        return eventfd(0, EFD_CLOEXEC);
+    if (kind < MEMFDS) {
+        int fd = sealed_memfd(memfds[kind].flags, memfds[kind].seals, size);
+        return memfds[kind].again == AS_MADE ? fd : reopened(fd, memfds[kind].again);
     }
+    if (kind < PIPE)
+        return open(paths[kind - MEMFDS], O_RDONLY | O_CLOEXEC);
+    if (kind == OWN_END)
+        return fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+    if (kind == EVENTFD)
+        return eventfd(0, EFD_CLOEXEC);
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    close(ends[1]);
+    return ends[0];
 }
 
 static void act(stream *s, uint8_t what)
 {
     if (what == 'f') {
-        uint8_t kind = stream_byte(s);
+        unsigned kind = stream_byte(s) % KINDS;
         int fd = make_file(s, kind, size_of(stream_word(s)));
         if (fd >= 0 && s->n_files < STREAM_FILES)
             s->files[s->n_files++] = fd;
