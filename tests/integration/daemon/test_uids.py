@@ -325,6 +325,27 @@ def held_by(d, uid, name):
     return (user(d, uid) or {}).get(name, 0)
 
 
+def test_the_number_of_uids_is_limited():
+    def keep(path):
+        return call(path, "tensor.create", data=[1], name="kept")["shape"]
+
+    def admitted(path):
+        try:
+            return as_uid(THIRD, lambda: call(path, "server.hello")["session"] > 0)
+        except (dispatchd.Error, AssertionError):
+            return False
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uids = 2")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER), "--allow-uid", str(THIRD), "--no-plugins") as f, \
+                f.connect() as owner:
+            equal(as_uid(OTHER, lambda: keep(f.socket)), [1])
+            wait_until(lambda: held_by(owner, OTHER, "sessions") == 0, "its session has ended")
+            equal(as_uid(THIRD, lambda: refusal(f.socket)), "2 uids use this daemon, no more can (uids)")
+            as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="kept"))
+            wait_until(lambda: admitted(f.socket), "a uid that holds nothing gives way")
+            equal(sorted(u["uid"] for u in owner.call("server.status")["users"]), sorted([OWN, THIRD]))
+
+
 def test_counts_over_all_sessions_of_a_uid():
     with tempfile.TemporaryDirectory() as directory:
         conf = limits(directory, "uid_tensors = 3", "uid_objects = 2", "uid_maps = 2", "uid_names = 1")
