@@ -142,6 +142,8 @@ static void own_memory_end(dpi_storage *s)
         dpi_backend_ref(dp_device_backend(s->device)); /* its block had this reference */
     dpi_storage_memory_release(s);
     s->block = NULL;
+    s->release = NULL;
+    s->release_arg = NULL;
     s->data = NULL;
     s->bytes = 0;
     s->call_made = false;

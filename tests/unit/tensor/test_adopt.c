@@ -279,6 +279,33 @@ START_TEST(elements_lie_inside_the_memory)
 }
 END_TEST
 
+static void count(void *calls)
+{
+    ++*(int *)calls;
+}
+
+/* Memory that has a release function of its own, such as a mapping of adopted memory, is released
+ * when shared memory replaces it, and not again with its tensor. */
+START_TEST(replaced_memory_is_released_once)
+{
+    float data[] = {0, 1, 2, 3};
+    int64_t sizes[] = {4};
+    dp_tensor *t = NULL;
+    dp_shared *s = NULL;
+    int released = 0;
+
+    OK(dp_tensor_wrap(DP_FLOAT32, 1, sizes, NULL, data, sizeof(data), count, &released, &t, &err));
+    dpi_storage_of(t)->fixed = false;
+    dpi_oldest_call_from(no_call_runs); /* so the replaced memory can be released at once */
+    OK(dp_tensor_share(t, NULL, &s, &err));
+    ck_assert_int_eq(released, 1);
+    assert_floats(t, 4, data);
+    dp_shared_unref(s);
+    dp_tensor_unref(t);
+    ck_assert_int_eq(released, 1);
+}
+END_TEST
+
 UNIT_SUITE(tensor_adopt)
 {
     tcase_add_test(tc, a_tensor_moves_once_and_stays);
@@ -289,4 +316,5 @@ UNIT_SUITE(tensor_adopt)
     tcase_add_test(tc, a_private_tensor_writes_its_own_pages);
     tcase_add_test(tc, racy_memory_is_copied_or_borrowed);
     tcase_add_test(tc, elements_lie_inside_the_memory);
+    tcase_add_test(tc, replaced_memory_is_released_once);
 }
