@@ -1,6 +1,7 @@
 """test_names.py -- named tensors: over sessions, without history, taken names, unlinking, who pays."""
 
 import os
+import struct
 
 from harness import BUILD, equal, main, raises, wait_until
 from daemon import TestDaemon
@@ -155,6 +156,21 @@ def test_the_uid_pays(f):
     equal(account(), {"names": 600 << 10})
     unlink_all(f.d)
     equal(account(), {})
+
+
+def test_an_unlinked_tensor_is_mapped(f):
+    """The memory that it needs for that is charged to the uid, within the limit of named bytes."""
+    t = f.d.call("tensor.create", data=[1.0, 2.0], name="gone")["tensor"]
+    f.d.call("tensor.unlink", name="gone")
+    _, memory = f.d.map(t)
+    equal(memory[:8], struct.pack("2f", 1, 2))
+    memory.release()
+    f.d.release(t)
+    large = f.d.op("aten::zeros", [600 << 10], dtype="uint8")["tensor"]
+    f.d.call("tensor.name", tensor=large, name="gone")
+    f.d.call("tensor.unlink", name="gone")
+    refuse(f.d, "ResourceExhausted", ["uid_named_bytes"], "tensor.read", tensor=large, **{"as": "fd"})
+    f.d.release(large)
 
 
 def test_the_client_chooses_the_handle_of_an_opened_tensor(f):
