@@ -4,8 +4,10 @@
 #include "shared.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Can the memory of `s` be replaced by shared memory? */
@@ -54,6 +56,7 @@ int dp_tensor_share(const dp_tensor *t, dp_account *a, dp_shared **out, dp_error
 /* Check that `fd` is a memfd whose size cannot shrink.  `*racy`: others can still write it. */
 static int check_memfd(int fd, bool *racy, size_t *bytes, dp_error *err)
 {
+    struct statfs fs;
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS), flags = fcntl(fd, F_GETFL);
 
@@ -69,6 +72,11 @@ static int check_memfd(int fd, bool *racy, size_t *bytes, dp_error *err)
         return dp_error_set(err, DP_EVALUE, "the memfd was not opened for reading");
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
         return dp_error_set(err, DP_EVALUE, "the memfd has no bytes");
+    /* munmap() of a part of a huge page fails, so the mapping of a tensor would stay */
+    if (fstatfs(fd, &fs) < 0 || fs.f_type == HUGETLBFS_MAGIC)
+        return dp_error_set(err, DP_EVALUE,
+                            "the memfd has huge pages (MFD_HUGETLB): expected one of ordinary "
+                            "pages");
     *racy = (seals & F_SEAL_WRITE) == 0;
     *bytes = (size_t)st.st_size;
     return DP_OK;

@@ -1,5 +1,6 @@
 """test_shared_memory.py -- tensors in memfds that client and daemon pass to each other."""
 
+import ctypes
 import fcntl
 import mmap
 import os
@@ -35,10 +36,11 @@ def floats(*values):
     return struct.pack(f"{len(values)}f", *values)
 
 
-def memfd(data=b"", size=None, seals=SHRINK):
+def memfd(data=b"", size=None, seals=SHRINK, flags=0):
     """Return an Fd of a memfd that stays writable unless `seals` says otherwise."""
-    fd = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.write(fd, data)
+    fd = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING | flags)
+    if data:
+        os.write(fd, data)
     if size is not None:
         os.ftruncate(fd, size)
     fcntl.fcntl(fd, ADD_SEALS, seals)
@@ -209,6 +211,7 @@ def test_what_is_no_sealed_memfd_is_refused(daemon):
              (dispatchd.Fd(os.dup(file.fileno())), [1], "sealed against shrinking (F_SEAL_SHRINK)"),
              (dispatchd.Fd(os.open("/dev/zero", os.O_RDONLY)), [1], "descriptor 0 is no file"),
              (memfd(size=1 << 40), [1], "session_intermediate_bytes", "ResourceExhausted"),
+             (memfd(size=1 << 21, seals=SHRINK, flags=os.MFD_HUGETLB), [1], "huge pages (MFD_HUGETLB)"),
              (dispatchd.share(floats(1)), [2], "a tensor [2] of float32 from byte 0 is not inside a memfd of 4 bytes"),
              (dispatchd.share(floats(1)), [1 << 40, 1 << 40], "[1099511627776, 1099511627776]", "RuntimeError")]
     with daemon.connect() as d:
@@ -293,6 +296,42 @@ def test_a_client_that_scribbles_harms_only_itself(daemon):
         finally:
             stop.set()
             thread.join()
+
+
+def test_memory_that_changes_after_it_was_passed(daemon):
+    """Its client can neither take pages from a kernel that reads it, nor give it others."""
+    n = 1 << 18
+    with daemon.connect() as d:
+        loose = memfd(bytes(4 * n), seals=0)  # nothing of it is mapped, so it may shrink
+        raises(lambda: create(d, loose, [n]), "ValueError", "not sealed against shrinking")
+        os.ftruncate(loose.fd, 0)
+        fd = memfd(floats(*[1.0] * n))
+        t = create(d, fd, [n])
+        refused(lambda: os.ftruncate(fd.fd, 0), PermissionError)
+        literal = {"dtype": "float32", "shape": [n], "map": fd.map}
+        d.op("aten::sum", literal)  # which the daemon reads in the client's memory
+        os.ftruncate(fd.fd, 8 * n)
+        raises(lambda: d.call("tensor.create", dtype="float32", shape=[2 * n], map=fd.map), "ValueError",
+               f"not inside a memfd of {4 * n} bytes")
+        punch(fd, 0, 2 * n)
+        equal(d.op("aten::sum", literal, returns="data")["data"], n / 2)
+        punch(fd, 0, 8 * n)
+        equal(d.op("aten::sum", literal, returns="data")["data"], 0)
+        equal(d.op("aten::sum", {"tensor": t["tensor"]}, returns="data")["data"], n)
+        sealed = dispatchd.share(floats(*[2.0] * n))
+        t = create(d, sealed, [n])
+        for change in (lambda: os.ftruncate(sealed.fd, 0), lambda: punch(sealed, 0, 4 * n)):
+            refused(change, PermissionError)
+        sealed.close()
+        equal(d.op("aten::sum", {"tensor": t["tensor"]}, returns="data")["data"], 2 * n)
+
+
+def punch(fd, offset, nbytes):
+    """Free the pages of a file that lie there."""
+    keep_size, punch_hole = 1, 2
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.fallocate(fd.fd, keep_size | punch_hole, ctypes.c_int64(offset), ctypes.c_int64(nbytes)) < 0:
+        raise OSError(ctypes.get_errno(), "fallocate")
 
 
 def test_results_are_in_memfds_where_the_session_asks(daemon):
