@@ -18,6 +18,8 @@ static int open_error(const char *path, dp_error *err)
         code = DP_ENOTFOUND;
     else if (error == EACCES)
         code = DP_EPERM;
+    else if (error == EMFILE || error == ENFILE || error == ENOMEM)
+        code = DP_ERESOURCE;
     return dp_error_set(err, code, "cannot open '%s': %s", path, strerror(error));
 }
 

@@ -7,6 +7,7 @@ import resource
 import select
 import socket
 import subprocess
+import tempfile
 import time
 
 from harness import BUILD, ROOT, contains, equal, less, main, raises, wait_until
@@ -233,6 +234,37 @@ def test_descriptors_run_out():
         for w in waiting:
             w.receive()
             w.close()
+
+
+def test_requests_when_no_descriptor_is_free():
+    """What needs one fails with that reason; all else goes on, and later the same requests are served."""
+    with tempfile.TemporaryDirectory() as folder, TestDaemon("--no-plugins", "--data-path", folder) as daemon, \
+            daemon.connect() as d:
+        daemon.alone(d)
+        t = d.call("tensor.create", data=[1.0, 2.0])["tensor"]
+        d.call("store.save", path="w", tensors={"w": t})
+        asked = (("tensor.read", {"tensor": t, "as": "fd"}), ("store.load", {"path": "w"}),
+                 ("store.save", {"path": "w", "tensors": {"w": t}}),
+                 ("plugin.load", {"path": os.path.join(PLUGINS, "template.so")}))
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        other = daemon.connect()
+        other.call("server.status")
+        taken = {int(name) for name in os.listdir(f"/proc/{daemon.pid}/fd")}
+        free = min(set(range(len(taken) + 1)) - taken)
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (free, hard))
+        for method, params in asked:
+            raises(lambda: d.call(method, **params), "ResourceExhausted", "Too many open files")
+        # a passed descriptor is lost, and with it what its line means
+        shared = {"dtype": "float32", "shape": [1], "fd": dispatchd.share(b"abcd")}
+        raises(lambda: other.call("tensor.create", **shared), "ResourceExhausted", "or none is free")
+        other.close()
+        equal(d.call("tensor.read", tensor=t)["data"], [1, 2])
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (hard, hard))
+        for method, params in asked:
+            fd = d.call(method, **params).get("fd")
+            if fd is not None:
+                os.close(fd)
+        d.call("tensor.release", all=True)
 
 
 def test_sessions():
