@@ -9,6 +9,7 @@ import struct
 import subprocess
 import tempfile
 import threading
+import time
 
 from harness import BUILD, ROOT, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
@@ -365,6 +366,36 @@ def test_a_load_is_all_or_nothing(f):
     refuse(f2, "ResourceExhausted", ["session_"], "store.load", path="sparse")
     release(f2)
     finish(f2)
+
+
+def test_a_file_that_shrinks_while_it_is_read(f):
+    """It is an error that says where the file ends; it is read and never mapped, so no signal comes."""
+    n = 64 << 20
+    whole = file_of({"w": {"dtype": "U8", "shape": [n], "data_offsets": [0, n]}})
+    f.write("shrinks", whole)
+    stop, told = threading.Event(), ""
+
+    def shrink():
+        with open(f.path("shrinks"), "r+b") as file:
+            while not stop.is_set():
+                file.truncate(len(whole) + n)
+                time.sleep(0.01)
+                file.truncate(len(whole) + 4096)
+    thread = threading.Thread(target=shrink)
+    thread.start()
+    try:
+        end = time.monotonic() + 60
+        while "more were there when it was opened" not in told and time.monotonic() < end:
+            try:
+                f.d.release(f.d.call("store.load", path="shrinks")["tensors"]["w"])
+            except dispatchd.Error as e:
+                equal(e.type, "ValueError", e.message)
+                told = e.message
+    finally:
+        stop.set()
+        thread.join()
+    contains(told, "'shrinks' ends at byte")
+    equal({v["bytes"] for v in f.d.call("session.get")["account"].values()}, {0})
 
 
 def test_two_who_save_one_file_leave_one_of_both(f):

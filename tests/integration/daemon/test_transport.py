@@ -240,10 +240,13 @@ def test_silence_then_the_end_leaves_nothing(daemon):
 
 
 def test_bytes_one_at_a_time(daemon):
-    with Raw(daemon) as c:
-        for byte in request(7, params={}):
+    """However long it takes, others are served after each of them."""
+    with Raw(daemon) as c, Raw(daemon) as other:
+        for byte in request(7, "tensor.create", params={"dtype": "uint8", "shape": [3], "attachment": 0}, attachments=[3]) + b"abc":
+            lives(other)
             c.send(bytes([byte]))
-        equal(c.answer()["id"], 7)
+        answer = c.answer()
+        equal((answer["id"], answer["result"]["shape"]), (7, [3]))
 
 
 def test_blank_lines_and_carriage_returns(daemon):
