@@ -1,6 +1,8 @@
 /* descriptors.c -- memory that passes between a client and the daemon as a descriptor: received
  * memfds, the descriptor of an answer, and the numbers (`map`) that both sides use afterwards. */
+#define _GNU_SOURCE /* O_PATH */
 #include "methods.h"
+#include <fcntl.h>
 #include <unistd.h>
 
 void descriptors_free(descriptors *d)
@@ -8,6 +10,36 @@ void descriptors_free(descriptors *d)
     for (size_t i = 0; d != NULL && i < d->n; i++)
         close(d->fds[i]);
     dp_free(d);
+}
+
+int file_check(request *rq, const char *path, bool has_fd, const char *what, dp_error *err)
+{
+    if ((path != NULL) == has_fd)
+        return json_path_fail(err, DP_EPARAMS, NULL, "expected either 'path' or 'fd'");
+    return has_fd ? 0 : owner_check(rq, what, err);
+}
+
+int descriptor_of_file(request *rq, int64_t index, bool writes, int *fd, dp_error *err)
+{
+    const json_path at = {NULL, "fd", 0};
+    const descriptors *d = rq->received;
+    size_t n = d != NULL ? d->n : 0;
+
+    if ((uint64_t)index >= n)
+        return json_path_fail(err, DP_EVALUE, &at, "descriptor %lld, but the message has %zu",
+                              (long long)index, n);
+    int flags = fcntl(d->fds[index], F_GETFL), access = flags & O_ACCMODE;
+    if (flags < 0 || (flags & O_PATH) != 0 ||
+        (access != O_RDWR && access != (writes ? O_WRONLY : O_RDONLY)))
+        return json_path_fail(err, DP_EVALUE, &at, "descriptor %lld is not open for %s",
+                              (long long)index, writes ? "writing" : "reading");
+    if (writes && (flags & O_APPEND) != 0)
+        return json_path_fail(err, DP_EVALUE, &at,
+                              "descriptor %lld is open for appending (O_APPEND) but the file is "
+                              "written from its start",
+                              (long long)index);
+    *fd = d->fds[index];
+    return 0;
 }
 
 static bool any_map(const descriptors *d)

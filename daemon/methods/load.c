@@ -154,7 +154,7 @@ int store_load(request *rq, const store_load_params *p, jw *w, dp_error *err)
 {
     transfer t = {.rq = rq, .path = p->path, .progress = p->progress, .notified_at = nanos()};
     store *s = store_of(rq);
-    int rc = transfer_check(rq, p->path, p->has_fd, "store.load of a path", err);
+    int rc = file_check(rq, p->path, p->has_fd, "store.load of a path", err);
 
     if (rc == DP_EPARAMS)
         return rc;

@@ -347,7 +347,14 @@ bool run_may_reach(request *rq, dp_device device);
 /* Copy the context's error to `*err` and return its code. */
 int run_ctx_error(request *rq, dp_error *err);
 
-/* -- descriptors.c: shared memory, by descriptor or by `map` number -- */
+/* -- descriptors.c: files by descriptor; shared memory, by descriptor or by `map` number -- */
+
+/* Check that the request names its file either by `path` or by `fd`, and that the client may do
+ * so: only the daemon's own uid names paths.  `what`: see owner_check(). */
+int file_check(request *rq, const char *path, bool has_fd, const char *what, dp_error *err);
+/* Find the descriptor with this index in the message; `*fd` is borrowed from `rq`.  DP_EVALUE:
+ * there is none, or it is not open for reading, or for writing at any offset (`writes`). */
+int descriptor_of_file(request *rq, int64_t index, bool writes, int *fd, dp_error *err);
 
 /* Write the members that announce the answer's descriptor, and the numbers that received memfds
  * got. */

@@ -259,7 +259,7 @@ int store_save(request *rq, const store_save_params *p, jw *w, dp_error *err)
     const cJSON *list = p->tensors != NULL ? p->tensors : p->names;
     size_t n = (size_t)cJSON_GetArraySize(list);
     uint64_t bytes = 0;
-    int rc = transfer_check(rq, p->path, p->has_fd, "store.save to a path", err);
+    int rc = file_check(rq, p->path, p->has_fd, "store.save to a path", err);
 
     if (rc == DP_EPARAMS)
         return rc;

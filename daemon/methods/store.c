@@ -1,7 +1,6 @@
 /* store.c -- store.stats, and what store.save and store.load share: how far a transfer is, and when
  * it must stop. */
 #include "transfer.h"
-#include <fcntl.h>
 
 enum { NOTIFY_NS = 100 * 1000 * 1000 }; /* least time between two notifications */
 
@@ -10,34 +9,14 @@ store *store_of(request *rq)
     return rq->daemon->store(rq->conn);
 }
 
-int transfer_check(request *rq, const char *path, bool has_fd, const char *what, dp_error *err)
-{
-    if ((path != NULL) == has_fd)
-        return json_path_fail(err, DP_EPARAMS, NULL, "expected either 'path' or 'fd'");
-    return has_fd ? 0 : owner_check(rq, what, err);
-}
-
 int transfer_descriptor(transfer *t, int64_t index, bool writes, dp_error *err)
 {
-    const json_path at = {NULL, "fd", 0};
-    const descriptors *d = t->rq->received;
-    size_t n = d != NULL ? d->n : 0;
+    int rc = descriptor_of_file(t->rq, index, writes, &t->fd, err);
 
-    if ((uint64_t)index >= n)
-        return json_path_fail(err, DP_EVALUE, &at, "descriptor %lld, but the message has %zu",
-                              (long long)index, n);
-    int flags = fcntl(d->fds[index], F_GETFL), access = flags & O_ACCMODE;
-    if (flags < 0 || (access != O_RDWR && access != (writes ? O_WRONLY : O_RDONLY)))
-        return json_path_fail(err, DP_EVALUE, &at, "descriptor %lld is not open for %s",
-                              (long long)index, writes ? "writing" : "reading");
-    if (writes && (flags & O_APPEND) != 0)
-        return json_path_fail(err, DP_EVALUE, &at,
-                              "descriptor %lld is open for appending (O_APPEND) but the file is "
-                              "written from its start",
-                              (long long)index);
+    if (rc < 0)
+        return rc;
     snprintf(t->descriptor, sizeof(t->descriptor), "descriptor %lld", (long long)index);
     t->path = t->descriptor;
-    t->fd = d->fds[index];
     return 0;
 }
 

@@ -21,11 +21,8 @@ typedef struct transfer {
 } transfer;
 
 store *store_of(request *rq); /* borrowed */
-/* Check that the request names its file either by `path` or by `fd`, and that the client may do
- * so.  `what`: see owner_check(). */
-int transfer_check(request *rq, const char *path, bool has_fd, const char *what, dp_error *err);
-/* Set t->fd, borrowed, and t->path to the descriptor with this index in the message.  DP_EVALUE:
- * there is none, or it is not open for reading, or for writing at any offset (`writes`). */
+/* Set t->fd, borrowed, and t->path to the descriptor with this index in the message; see
+ * descriptor_of_file(). */
 int transfer_descriptor(transfer *t, int64_t index, bool writes, dp_error *err);
 /* Record that `bytes` more were moved.  DP_ECANCELLED, DP_EDEADLINE: the request must stop. */
 int transfer_moved(transfer *t, size_t bytes, dp_error *err);
