@@ -87,6 +87,10 @@ typedef struct daemon_calls {
     /* Move the connection into the session with this key; requests that are read later belong to
      * that session.  DP_ENOTFOUND: no session has the key. */
     int (*join)(struct connection *c, const char *key, dp_error *err);
+    /* Open another connection in the session of `rq`.  `*fd`: the client's end of its socket, owned
+     * by the caller; when that is closed, the connection ends.  DP_ERESOURCE: too many connections,
+     * or out of memory or descriptors.  DP_ECANCELLED: the session has ended. */
+    int (*open)(struct request *rq, int *fd, dp_error *err);
     /* Return the session that later requests of the connection will belong to; owned by the caller.
      * NULL: the connection is closed. */
     struct session *(*session)(struct connection *c);
@@ -148,6 +152,8 @@ typedef struct answer_part { /* bytes that follow the answer's line */
 } answer_part;
 
 void descriptors_free(descriptors *d); /* Close the descriptors; `d` may be NULL.  descriptors.c */
+/* Drop the descriptor that is, or was, sent with the answer.  descriptors.c */
+void sent_descriptor_drop(struct request *rq);
 
 /* The last call of op.call that a request made, which is not in the figures yet (measure.c). */
 typedef struct metric_call {
@@ -185,7 +191,8 @@ typedef struct request {
     size_t n_parts, cap_parts;
     dp_shared *shared;   /* owned: memory whose descriptor is sent with the answer; NULL: none */
     uint64_t shared_map; /* the number that `shared` got */
-    int shared_fd;       /* that descriptor, borrowed from `shared` */
+    bool sends_fd;       /* `sent_fd` is sent with the answer */
+    int sent_fd;         /* borrowed from `shared`; or owned, if that is NULL */
     uint64_t t_read, t_parsed, t_started; /* times (nanos()) */
     uint64_t bytes_charged; /* bytes of line and attachments, counted for LIMIT_OUTSTANDING_BYTES */
     bool close_after;       /* close the connection after this answer was sent */

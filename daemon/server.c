@@ -53,6 +53,7 @@ static void on_async(uv_async_t *h)
 
     turn_begin(&s->metrics.turns);
     connections_notify_changes(s); /* before the answer of the request that changed the registry */
+    connections_begin_opened(s);   /* before it is looked whose sessions have ended */
     if (atomic_exchange(&s->end_due, false)) /* before the answer of session.end */
         connections_close_ended(s);
     take_done(s);
@@ -148,6 +149,7 @@ static void begin_drain(server *s)
     /* clients in the queue of the listening socket may have sent requests already */
     accept_some(s, (int)LIMIT(CONNECTIONS));
     stop_listening(s);
+    connections_begin_opened(s);
     executor_drain(&s->executor);
     uv_timer_start(&s->drain, on_drain_over, (uint64_t)ms, 0);
     connections_drain(s);
@@ -283,6 +285,7 @@ static const daemon_calls calls = {
     .session_end = end_session,
     .plugins_changed = plugins_changed,
     .shutdown = ask_shutdown,
+    .open = connection_open,
     .join = connection_join,
     .session = connection_session,
     .cancel = connection_cancel,
@@ -452,11 +455,11 @@ static void close_handle(uv_handle_t *h, void *arg)
 static bool stop(server *s)
 {
     s->leaving = true;
-    while (s->connections != NULL)
-        connection_close(s->connections);
+    connections_close(s);
     if (s->executing) {
         if (!executor_stop(&s->executor, nanos() + STOP_MS * UINT64_C(1000000)))
             return false;
+        connections_close(s); /* those that the last requests have opened */
         take_done(s);
         take_done(s); /* again, for the jobs that tasks of the first call have returned */
         executor_fini(&s->executor);

@@ -48,6 +48,9 @@ typedef struct server {
     notices notices;
     metrics metrics;
     struct connection *connections;
+    /* connections that server.open made and that the main thread does not serve yet, the newest
+     * first; lock: connections_lock */
+    struct connection *opened;
     /* the main thread holds this lock while it changes the list `connections`; other threads hold
      * it while they read the list */
     pthread_mutex_t connections_lock;
@@ -61,7 +64,7 @@ typedef struct server {
     struct connection *deferred, *deferred_tail;
     uint64_t last_connection;
     int watchers; /* libuv has, or there was memory for, watchers of all lower descriptors */
-    atomic_uint n_connections;
+    atomic_uint n_connections; /* length of `connections` and `opened` */
     atomic_uint_fast64_t requests;
     /* Written by the main thread: the number of the connection that sent the newest request, the
      * time of that request, and the time of the newest request from any other connection

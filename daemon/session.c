@@ -153,18 +153,33 @@ struct session *session_new_for(sessions *all, uid_t uid, dp_error *err)
     return NULL;
 }
 
+/* Count one more connection, and add a reference for it.  The caller holds the lock. */
+static void add_connection(struct session *s)
+{
+    s->n_connections++;
+    s->user->n_connections++;
+    s->ends_at = 0;
+    session_ref(s);
+}
+
+bool session_enter(struct session *s)
+{
+    pthread_mutex_lock(&s->all->lock);
+    bool lives = !s->ended;
+    if (lives)
+        add_connection(s);
+    pthread_mutex_unlock(&s->all->lock);
+    return lives;
+}
+
 struct session *session_join(sessions *all, uid_t uid, const char *key)
 {
     pthread_mutex_lock(&all->lock);
     struct session *s = all->head;
     while (s != NULL && (s->user->uid != uid || strcmp(s->key, key) != 0))
         s = s->next;
-    if (s != NULL) {
-        s->n_connections++;
-        s->user->n_connections++;
-        s->ends_at = 0;
-        session_ref(s);
-    }
+    if (s != NULL)
+        add_connection(s);
     pthread_mutex_unlock(&all->lock);
     return s;
 }

@@ -124,6 +124,9 @@ struct session *session_new_for(sessions *all, uid_t uid, dp_error *err); /* for
 /* Add a connection to the session of this uid with this key; the reference is owned by the caller.
  * NULL: the uid has no session with this key. */
 struct session *session_join(sessions *all, uid_t uid, const char *key);
+/* Add a connection to `s`, and a reference for it, which the caller owns.  false: the session has
+ * ended. */
+bool session_enter(struct session *s);
 /* Put other limits in force; `limits` has LIMITS members. */
 void sessions_limits(sessions *all, const int64_t *limits);
 /* Remove a connection from `s`, and drop its reference.  When it was the last connection, the

@@ -11,6 +11,8 @@ Arguments of op() and results of call(), op() and receive() are Python values: a
 unchanged.  The elements of a tensor's "data" are spelled as in docs/protocol.md: "nan", "inf",
 large integers as strings, [re, im].
 
+Several connections of one session: Client.open() returns another Client, for another thread.
+
 Shared memory: share(data) makes a memfd that a literal names, {"dtype": "float32", "shape": [2],
 "fd": share(raw_bytes)}; Client.map(tensor) returns the memory of a tensor without a copy.
 
@@ -84,14 +86,18 @@ def connect(path=None, timeout=None):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         s.connect(path)
-        uid = struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-        if uid not in (0, os.geteuid()):
-            raise PermissionError(f"the server at '{path}' runs as uid {uid}, not as you or root")
+        _check_server(s, f"the server at '{path}'")
     except OSError as e:
         s.close()
         e.filename = e.filename or path
         raise
     return Client(s, timeout)
+
+
+def _check_server(s, name):
+    uid = struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    if uid not in (0, os.geteuid()):
+        raise PermissionError(f"{name} runs as uid {uid}, not as you or root")
 
 
 class Fd:
@@ -158,6 +164,17 @@ class Client:
                 os.close(fd)
         self._in = [0]
 
+    def open(self):
+        """Return a Client with the same timeout on another connection of the session, for which no path
+        is needed.  Either may be closed first."""
+        s = socket.socket(fileno=self.call("server.open")["fd"])
+        try:
+            _check_server(s, "the server")
+        except OSError:
+            s.close()
+            raise
+        return Client(s, self._timeout)
+
     # -- shared memory ---------------------------------------------------------------------------
 
     def map(self, tensor):
@@ -166,14 +183,20 @@ class Client:
         tells how the elements lie there."""
         handle = tensor["tensor"] if isinstance(tensor, dict) else tensor
         t = self.call("tensor.read", tensor=handle, **{"as": "fd"})
-        if "fd" in t:
-            fd = t.pop("fd")
-            try:
-                self._maps[t["map"]] = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED,
-                                                 mmap.PROT_READ)
-            finally:
-                os.close(fd)
+        self._keep(t)
         return t, memoryview(self._maps[t["map"]])[t["offset"]:t["offset"] + t["nbytes"]]
+
+    def _keep(self, result):
+        """Map the memfd of a result of tensor.read, and close the descriptor of any other result."""
+        fd = result.pop("fd", None)
+        if not isinstance(fd, int):
+            return
+        try:
+            if "map" in result:
+                self._maps[result["map"]] = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED,
+                                                      mmap.PROT_READ)
+        finally:
+            os.close(fd)
 
     def unmap(self, *maps):
         """End maps, given by number; memory that map() returned stays valid while it is referenced."""
@@ -290,6 +313,8 @@ class Client:
                 self.notifications.append(answer)
             elif not isinstance(answer["id"], int) or answer["id"] >= id_:
                 return answer
+            elif isinstance(answer.get("result"), dict):  # its descriptor will not come again
+                self._keep(answer["result"])
 
     def receive_message(self):
         """Return the next message as an object, with bytes as the values of "attachment" members.

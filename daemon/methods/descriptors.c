@@ -12,6 +12,14 @@ void descriptors_free(descriptors *d)
     dp_free(d);
 }
 
+void sent_descriptor_drop(request *rq)
+{
+    if (rq->sends_fd && rq->shared == NULL)
+        close(rq->sent_fd);
+    rq->sends_fd = false;
+    rq->shared = dp_shared_unref(rq->shared);
+}
+
 int file_check(request *rq, const char *path, bool has_fd, const char *what, dp_error *err)
 {
     if ((path != NULL) == has_fd)
@@ -54,7 +62,7 @@ void descriptors_to_json(request *rq)
 {
     jw *w = &rq->out;
 
-    if (rq->shared != NULL)
+    if (rq->sends_fd)
         member_int(w, "fds", 1);
     if (!any_map(rq->received))
         return;
@@ -117,7 +125,8 @@ uint64_t shared_to_answer(request *rq, dp_shared *s, bool *fresh, dp_error *err)
     /* A client of the daemon's own uid may keep its map as long as it likes; pages that another uid
      * maps are freed when its session ends, or before that with the last tensor and map number. */
     bool revocable = !session_is_owner(rq->session);
-    return dp_shared_reader(s, revocable, &rq->shared_fd, err) == 0 ? number : 0;
+    rq->sends_fd = dp_shared_reader(s, revocable, &rq->sent_fd, err) == 0;
+    return rq->sends_fd ? number : 0;
 }
 
 int shared_tensor_to_json(request *rq, jw *w, dp_tensor *t, uint64_t handle, uint64_t map,
@@ -145,7 +154,7 @@ void maps_undo(request *rq)
 {
     if (rq->shared != NULL)
         maps_release(rq->state->maps, rq->shared_map);
-    rq->shared = dp_shared_unref(rq->shared);
+    sent_descriptor_drop(rq);
     for (size_t i = 0; rq->received != NULL && i < rq->received->n; i++) {
         if (rq->received->maps[i] != 0)
             maps_release(rq->state->maps, rq->received->maps[i]);

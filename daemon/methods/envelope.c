@@ -305,7 +305,7 @@ static int call_method(request *rq, const envelope *e, dp_error *err)
 /* Check that the method's answer can be sent. */
 static int check_answer(const request *rq, bool in_batch, dp_error *err)
 {
-    if (in_batch && (rq->n_parts > 0 || rq->shared != NULL))
+    if (in_batch && (rq->n_parts > 0 || rq->sends_fd))
         return dp_error_set(err, DP_EVALUE,
                             "an answer in a batch cannot carry attachments or descriptors");
     if (rq->out.refused)

@@ -88,11 +88,27 @@ int server_hello(request *rq, const server_hello_params *p, jw *w, dp_error *err
     jw_array(w);
     jw_str(w, "attachments");
     jw_str(w, "batch");
+    jw_str(w, "fds");
     jw_str(w, "into");
+    jw_str(w, "open");
     jw_str(w, "program");
     jw_array_end(w);
     jw_object_end(w);
     session_unref(s);
+    return 0;
+}
+
+int server_open(request *rq, jw *w, dp_error *err)
+{
+    int rc = rq->daemon->open(rq, &rq->sent_fd, err);
+
+    if (rc < 0)
+        return rc;
+    rq->sends_fd = true;
+    jw_object(w);
+    member_int(w, "fd", 0);
+    member_int(w, "session", session_id(rq->session));
+    jw_object_end(w);
     return 0;
 }
 

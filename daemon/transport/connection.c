@@ -142,7 +142,7 @@ void connection_answered(job *j, bool last)
     connection_unref(c);
 }
 
-static void drain(struct connection *c)
+void connection_drain(struct connection *c)
 {
     int sent_before = 0;
 
@@ -160,46 +160,79 @@ static void drain(struct connection *c)
 void connections_drain(server *s)
 {
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
-        next = c->next; /* drain() may close `c`, but never another connection */
-        drain(c);
+        next = c->next; /* `c` may be closed now, but never another connection */
+        connection_drain(c);
     }
     connections_check_drained(s);
 }
 
 /* -- accepting -- */
 
-static struct connection *connection_new(server *s, int fd, uid_t uid, dp_error *err)
+struct connection *connection_new(server *s, int fd, struct session *session)
 {
     struct connection *c = dp_calloc(1, sizeof(*c));
 
-    if (c == NULL) {
-        dp_error_set(err, DP_ERESOURCE, "out of memory: connection");
+    if (c == NULL)
         return NULL;
-    }
-    c->session = session_new_for(&s->sessions, uid, err);
-    if (c->session == NULL) {
-        dp_free(c);
-        return NULL;
-    }
-    int rc = uv_poll_init(&s->loop, &c->poll, fd);
-    if (rc < 0) {
-        dp_error_set(err, DP_ERUNTIME, "poll: %s", uv_strerror(rc));
-        session_leave(c->session);
-        dp_free(c);
-        return NULL;
-    }
-    c->poll.data = c;
     c->server = s;
     c->fd = fd;
-    c->user = user_ref(session_user(c->session));
+    c->user = user_ref(session_user(session));
+    c->session = session;
     c->settle = settle;
     c->to_read = SIZE_MAX;
     c->opened = nanos();
     c->refs = 2; /* references of the server and of the poll handle */
-    c->number = ++s->last_connection;
     frame_init(&c->frame, LIMIT_SIZE(LINE_BYTES));
     dp_state_default(&c->state.include, &c->state.exclude);
     return c;
+}
+
+void connection_discard(struct connection *c)
+{
+    session_leave(c->session);
+    user_unref(c->user);
+    frame_fini(&c->frame);
+    dp_free(c);
+}
+
+/* Check that there is memory for the watcher of `fd`.  libuv would end the process without: its
+ * table of watchers has an entry for each number up to the largest descriptor, and doubles when it
+ * grows. */
+static int check_watchers(server *s, int fd, dp_error *err)
+{
+    if (fd < s->watchers)
+        return 0;
+    void *table = dp_malloc(dp_size_times((size_t)fd + 3, 2 * sizeof(void *)));
+    if (table == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a watcher of descriptor %d", fd);
+    dp_free(table);
+    s->watchers = fd + 1;
+    return 0;
+}
+
+int connection_begin(struct connection *c, dp_error *err)
+{
+    server *s = c->server;
+
+    if (check_watchers(s, c->fd, err) < 0)
+        return err->code;
+    int rc = uv_poll_init(&s->loop, &c->poll, c->fd);
+    if (rc < 0)
+        return dp_error_set(err, DP_ERUNTIME, "poll: %s", uv_strerror(rc));
+    c->poll.data = c;
+    c->number = ++s->last_connection;
+    pthread_mutex_lock(&s->connections_lock);
+    c->next = s->connections;
+    c->link = &s->connections;
+    if (c->next != NULL)
+        c->next->link = &c->next;
+    s->connections = c;
+    pthread_mutex_unlock(&s->connections_lock);
+    log_event(LOG_DEBUG, "connection.open", "connection=%llu session=%llu uid=%ld",
+              (unsigned long long)c->number, (unsigned long long)session_id(c->session),
+              (long)c->user->uid);
+    settle(c);
+    return 0;
 }
 
 /* May a new connection of `uid` take the place of a silent one of `other`? */
@@ -222,106 +255,118 @@ static struct connection *longest_silent(const server *s, uid_t uid)
     return found;
 }
 
-/* Does `uid`, which is not the daemon's own, have as many connections as it may have? */
-static bool uid_is_full(const server *s, uid_t uid)
+int connections_check_uid(const server *s, uid_t uid, dp_error *err)
 {
     int64_t n = 0;
 
     if (uid == geteuid())
-        return false;
+        return 0;
     for (const struct connection *c = s->connections; c != NULL; c = c->next)
         n += c->user->uid == uid;
-    return n >= LIMIT(UID_CONNECTIONS);
+    for (const struct connection *c = s->opened; c != NULL; c = c->next)
+        n += c->user->uid == uid;
+    return n < LIMIT(UID_CONNECTIONS)
+               ? 0
+               : LIMIT_REACHED(UID_CONNECTIONS, LIMIT(UID_CONNECTIONS) + 1,
+                               dp_error_set(err, DP_ERESOURCE,
+                                            "uid %ld has %lld connections (uid_connections)",
+                                            (long)uid, (long long)LIMIT(UID_CONNECTIONS)));
 }
 
-/* Make sure that one more connection of `uid` is allowed, by closing a silent one if necessary.
+int connections_count(server *s, dp_error *err)
+{
+    if (atomic_fetch_add(&s->n_connections, 1) < LIMIT(CONNECTIONS))
+        return 0;
+    atomic_fetch_sub(&s->n_connections, 1);
+    return LIMIT_REACHED(CONNECTIONS, LIMIT(CONNECTIONS) + 1,
+                         dp_error_set(err, DP_ERESOURCE, "%lld connections are open (connections)",
+                                      (long long)LIMIT(CONNECTIONS)));
+}
+
+static int check_and_count(server *s, uid_t uid, dp_error *err)
+{
+    pthread_mutex_lock(&s->connections_lock);
+    int rc = connections_check_uid(s, uid, err);
+    pthread_mutex_unlock(&s->connections_lock);
+    return rc < 0 ? rc : connections_count(s, err);
+}
+
+/* Count one more connection of `uid`, after closing a silent one if that is necessary.
  * DP_ERESOURCE: too many connections are open. */
 static int reserve_connection(server *s, uid_t uid, dp_error *err)
 {
-    int64_t limit = LIMIT(CONNECTIONS);
-    bool full = uid_is_full(s, uid);
-    struct connection *silent;
-
-    if (!full && atomic_load(&s->n_connections) < limit)
-        return 0;
-    silent = longest_silent(s, uid);
-    if (silent == NULL)
-        return full ? LIMIT_REACHED(UID_CONNECTIONS, LIMIT(UID_CONNECTIONS) + 1,
-                                    dp_error_set(err, DP_ERESOURCE,
-                                                 "uid %ld has %lld connections (uid_connections)",
-                                                 (long)uid, (long long)LIMIT(UID_CONNECTIONS)))
-                    : LIMIT_REACHED(CONNECTIONS, limit + 1,
-                                    dp_error_set(err, DP_ERESOURCE,
-                                                 "%lld connections are open (connections)",
-                                                 (long long)limit));
+    struct connection *silent = NULL;
     dp_error why = DP_ERROR_INIT;
+    int rc = check_and_count(s, uid, err);
+
+    if (rc < 0)
+        silent = longest_silent(s, uid);
+    if (silent == NULL)
+        return rc;
     dp_error_set(&why, DP_ERESOURCE,
                  "no request in %lld ms (silent_ms), and others wait to be connected",
                  (long long)LIMIT(SILENT_MS));
     LIMIT_REACHED(SILENT_MS, (nanos() - silent->opened) / 1000000, why.code);
     connection_close_because(silent, &why);
-    return 0;
+    return check_and_count(s, uid, err);
 }
 
-/* Check that there is memory for the watcher of `fd`.  libuv would end the process without: its
- * table of watchers has an entry for each number up to the largest descriptor, and doubles when it
- * grows. */
-static int check_watchers(server *s, int fd, dp_error *err)
+/* Make a connection on `fd` with a session of its own, and serve it.  On failure `fd` is still the
+ * caller's. */
+static int accept_client(server *s, int fd, uid_t uid, dp_error *err)
 {
-    if (fd < s->watchers)
+    struct session *session;
+    struct connection *c;
+
+    if (reserve_connection(s, uid, err) < 0)
+        return err->code;
+    session = session_new_for(&s->sessions, uid, err);
+    c = session != NULL ? connection_new(s, fd, session) : NULL;
+    if (c != NULL && connection_begin(c, err) == 0)
         return 0;
-    void *table = dp_malloc(dp_size_times((size_t)fd + 3, 2 * sizeof(void *)));
-    if (table == NULL)
-        return dp_error_set(err, DP_ERESOURCE, "out of memory: a watcher of descriptor %d", fd);
-    dp_free(table);
-    s->watchers = fd + 1;
-    return 0;
+    atomic_fetch_sub(&s->n_connections, 1);
+    if (session != NULL && c == NULL) {
+        dp_error_set(err, DP_ERESOURCE, "out of memory: connection");
+        session_leave(session);
+    }
+    if (c != NULL)
+        connection_discard(c);
+    return err->code;
 }
 
 bool connection_accept(server *s, int fd)
 {
     dp_error err = DP_ERROR_INIT;
-    struct connection *c = NULL;
     uid_t uid;
 
     dp_error_refusal_clear();
-    if (access_check(server_options(s), fd, &uid, &err) == 0) {
-        if (reserve_connection(s, uid, &err) == 0 && check_watchers(s, fd, &err) == 0)
-            c = connection_new(s, fd, uid, &err);
-        if (c == NULL)
-            connection_say_why(fd, &err);
-    }
-    if (c == NULL) {
-        metrics_failure(&s->metrics, NULL, n_methods + 1, 0, &err);
-        log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
-        close(fd);
-        return false;
-    }
-    pthread_mutex_lock(&s->connections_lock);
-    c->next = s->connections;
-    c->link = &s->connections;
-    if (c->next != NULL)
-        c->next->link = &c->next;
-    s->connections = c;
-    pthread_mutex_unlock(&s->connections_lock);
-    atomic_fetch_add(&s->n_connections, 1);
-    log_event(LOG_DEBUG, "connection.open", "connection=%llu session=%llu uid=%ld",
-              (unsigned long long)c->number, (unsigned long long)session_id(c->session), (long)uid);
-    settle(c);
-    return true;
+    int rc = access_check(server_options(s), fd, &uid, &err);
+    if (rc == 0 && (rc = accept_client(s, fd, uid, &err)) < 0)
+        connection_say_why(fd, &err);
+    if (rc == 0)
+        return true;
+    metrics_failure(&s->metrics, NULL, n_methods + 1, 0, &err);
+    log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
+    close(fd);
+    return false;
+}
+
+void connection_close_ended(struct connection *c)
+{
+    struct session *session = connection_session(c);
+    dp_error why = DP_ERROR_INIT;
+
+    dp_error_set(&why, DP_ECANCELLED, "the session was ended by session.end");
+    if (session != NULL && session_has_ended(session))
+        connection_close_because(c, &why);
+    session_unref(session);
 }
 
 void connections_close_ended(server *s)
 {
-    dp_error why = DP_ERROR_INIT;
-
-    dp_error_set(&why, DP_ECANCELLED, "the session was ended by session.end");
     for (struct connection *c = s->connections, *next; c != NULL; c = next) {
         next = c->next;
-        struct session *session = connection_session(c);
-        if (session != NULL && session_has_ended(session))
-            connection_close_because(c, &why);
-        session_unref(session);
+        connection_close_ended(c);
     }
 }
 

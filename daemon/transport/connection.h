@@ -97,6 +97,8 @@ struct connection {
 };
 /* Serve a client on `fd`, and take over `fd`.  false: the client was refused. */
 bool connection_accept(struct server *s, int fd);
+/* Begin to serve the connections that server.open made. */
+void connections_begin_opened(struct server *s);
 /* Close the connections whose sessions have ended (session.end), and tell their clients. */
 void connections_close_ended(struct server *s);
 /* Queue the answer of `j`, which the executor has returned, and take over `j`.  `last`: no further
@@ -112,9 +114,12 @@ void connections_resume(struct server *s);
 void connections_drain(struct server *s);
 /* Send the waiting changes of the registry to the connections that watch it. */
 void connections_notify_changes(struct server *s);
+void connections_close(struct server *s); /* Close all connections. */
 /* Close the connection; queued jobs and unsent answers are dropped. */
 void connection_close(struct connection *c);
-/* The functions for daemon_calls.join, .session, .cancel and .watch_registry; see request.h. */
+/* The functions for daemon_calls.open, .join, .session, .cancel and .watch_registry; see
+ * request.h. */
+int connection_open(request *rq, int *fd, dp_error *err);
 void connection_watch(struct connection *c, bool watching);
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);

@@ -149,7 +149,7 @@ void connection_job_free(job *j)
     job_drop(j);
     connection_unref(j->rq.conn);
     descriptors_free(j->rq.received);
-    dp_shared_unref(j->rq.shared);
+    sent_descriptor_drop(&j->rq);
     dp_free(j->rq.attachment_bytes);
     dp_free(j->rq.attachment_offset);
     j->side_task = (task){.work = drop_answer, .done = dropped, .arg = j};
@@ -243,7 +243,7 @@ void connection_undefer(struct connection *c)
 
 void connections_check_drained(server *s)
 {
-    if ((s->draining || s->serves_one) && s->connections == NULL)
+    if ((s->draining || s->serves_one) && atomic_load(&s->n_connections) == 0)
         uv_stop(&s->loop);
 }
 

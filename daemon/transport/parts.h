@@ -52,6 +52,27 @@ void connection_say_why(int fd, const dp_error *why);
 /* Close `c`, and report `*why` to its client and in the log. */
 void connection_close_because(struct connection *c, const dp_error *why);
 
+/* -- connection.c -- */
+
+/* Make a connection on the socket `fd` in `session`, whose reference it takes over.  It is
+ * not served yet.  NULL: out of memory, and nothing is taken over.  Any thread. */
+struct connection *connection_new(struct server *s, int fd, struct session *session);
+/* Leave the session of `c`, which is not served, and free `c`.  Its socket is still open.  Any
+ * thread. */
+void connection_discard(struct connection *c);
+/* Begin to serve `c`, which counts in server.n_connections, and own its socket. */
+int connection_begin(struct connection *c, dp_error *err);
+/* Close `c`, and tell its client, if its session has ended. */
+void connection_close_ended(struct connection *c);
+/* Answer everything that the client of `c` has sent until now, and then close `c`. */
+void connection_drain(struct connection *c);
+/* Count one more connection in server.n_connections.  DP_ERESOURCE: there are too many.  Any
+ * thread. */
+int connections_count(struct server *s, dp_error *err);
+/* Check that `uid`, if it is not the daemon's own, may have one more connection.  DP_ERESOURCE: it
+ * may not.  The caller holds server.connections_lock. */
+int connections_check_uid(const struct server *s, uid_t uid, dp_error *err);
+
 /* -- notify.c -- */
 
 /* Queue the notification about the newest change, if that was kept because too many notifications

@@ -30,7 +30,7 @@ static size_t answer_pieces(const job *j, struct iovec *iov, size_t max_pieces)
  * The descriptor of an answer comes beside the first bytes of its line. */
 static bool starts_with_descriptor(const job *j)
 {
-    return j->rq.shared != NULL && j->sent == 0;
+    return j->rq.sends_fd && j->sent == 0;
 }
 
 /* Send `m`, and `fd` beside its bytes. */
@@ -121,7 +121,7 @@ void connection_flush(struct connection *c)
         }
         /* send() is faster than sendmsg() for one piece */
         ssize_t n = starts_with_descriptor(c->out.head)
-                        ? send_with_descriptor(c->fd, &m, c->out.head->rq.shared_fd)
+                        ? send_with_descriptor(c->fd, &m, c->out.head->rq.sent_fd)
                     : m.msg_iovlen == 1
                         ? send(c->fd, iov[0].iov_base, iov[0].iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
                         : sendmsg(c->fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);

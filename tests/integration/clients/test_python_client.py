@@ -120,6 +120,36 @@ def test_receive_after_a_timeout_gets_the_same_answer(daemon):
             equal(d.receive()["outputs"][0]["data"], want, "answers in order")
 
 
+def test_descriptors_of_abandoned_calls(daemon):
+    """A descriptor of memory comes once, so it is kept; one of a connection is closed."""
+    with daemon.connect(1) as d, daemon.gate() as gate:
+        t = d.call("tensor.create", data=[4.0])["tensor"]
+        d.notify("op.call", op="sleeps::until", args=[{"tensor": t}, gate.path])
+        for ask in lambda: d.map(t), lambda: d.call("server.open"):
+            try:
+                ask()
+                raise AssertionError("an answer came before the call ahead of it had ended")
+            except TimeoutError:
+                pass
+        gate.open()
+        patient(d)
+        equal(bytes(d.map(t)[1]), floats(1, 4.0), "what is mapped")
+        wait_until(lambda: d.call("server.status")["connections"] == 1, "the other connection is gone")
+
+
+def test_another_connection_of_the_session(daemon):
+    with daemon.connect() as d:
+        t = d.call("tensor.create", data=[4.0])["tensor"]
+        with d.open() as second:
+            equal(second.call("tensor.read", tensor=t)["data"], [4])
+            d.send("tensor.list")
+            try:
+                d.open()
+                raise AssertionError("open() while an answer was not received")
+            except RuntimeError:
+                d.receive()
+
+
 def test_message_that_was_cut_short_is_sent_to_its_end():
     """An interrupt in the middle of a long message: its rest goes before the next one."""
     ours, theirs = socket.socketpair()

@@ -548,6 +548,30 @@ def test_another_uid_sees_its_own_figures():
             with dispatchd.connect(f.socket, 60) as other:
                 raises(lambda: other.call("plugin.load", path=TEMPLATE), "PermissionError")
                 other.call("tensor.create", data=[3], name="theirs")
+def test_a_connection_that_was_opened_has_the_uid_of_its_client():
+    """Its socket was made by the daemon, whose own uid the kernel would name."""
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_connections = 3")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER)) as f, f.connect() as owner:
+            def use():
+                with dispatchd.connect(f.socket, 60) as d, d.open() as second, second.open() as third:
+                    said = []
+                    for c, method, params in ((second, "plugin.unload", {"plugin": "template"}), (third, "server.shutdown", {}),
+                                              (third, "server.open", {})):
+                        try:
+                            said.append(c.call(method, **params))
+                        except dispatchd.Error as e:
+                            said.append(f"{e.type} {e.message}")
+                    return said + [[s["uid"] for s in third.call("session.list")["sessions"]],
+                                   third.call("server.hello", session_key=d.call("server.hello")["session_key"])["pid"]]
+            said = as_uid(OTHER, use)
+            contains(said[0], f"PermissionError plugin.unload: uid {OTHER} may not")
+            contains(said[1], f"PermissionError server.shutdown: uid {OTHER} may not")
+            contains(said[2], f"ResourceExhausted uid {OTHER} has 3 connections (uid_connections)")
+            equal(said[3:], [[OTHER], f.pid])
+            contains(f.loaded(owner), "template")
+
+
                 return other.call("server.metrics")["text"]
         theirs, all_of_them = as_uid(OTHER, figures), d.call("server.metrics")["text"]
         contains(theirs, "dispatchd_connections 1\n")
