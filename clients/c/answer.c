@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EXACT (INT64_C(1) << 53) /* a JSON number holds integers of less than this */
 
@@ -21,6 +22,9 @@ dpc_answer *dpc_answer_free(dpc_answer *a)
     for (size_t i = 0; i < a->n_blobs; i++)
         free(a->blobs[i].data);
     free(a->blobs);
+    dpc_memory_free(a->memory);
+    if (a->fd >= 0)
+        close(a->fd);
     free(a);
     return NULL;
 }
@@ -228,6 +232,43 @@ static int64_t int_member(const cJSON *v, const char *name, int64_t missing)
     return missing;
 }
 
+/* Compute the bytes from the first to the last element of a tensor.  SIZE_MAX: too many, or a
+ * stride below 0. */
+static size_t spanned_bytes(const dpc_tensor *t)
+{
+    size_t last = 0, step, bytes = dpc_dtype_size(t->dtype);
+
+    for (int i = 0; i < t->ndim; i++)
+        if (t->shape[i] == 0)
+            return 0;
+    for (int i = 0; i < t->ndim; i++)
+        if (t->shape[i] < 0 || t->strides[i] < 0 ||
+            __builtin_mul_overflow((size_t)t->shape[i] - 1, (size_t)t->strides[i], &step) ||
+            __builtin_add_overflow(last, step, &last))
+            return SIZE_MAX;
+    return last == SIZE_MAX || __builtin_mul_overflow(last + 1, bytes, &bytes) ? SIZE_MAX : bytes;
+}
+
+/* Check that the tensor's elements are inside the memory that the answer names. */
+static int find_shared(const dpc_answer *a, const cJSON *v, dpc_tensor *t, dpc_error *err)
+{
+    int64_t offset = int_member(v, "offset", -1), nbytes = int_member(v, "nbytes", -1);
+    size_t item = dpc_dtype_size(t->dtype), have = a->memory->nbytes;
+
+    if (offset < 0 || nbytes < 0 || (uint64_t)offset > have ||
+        (uint64_t)nbytes > have - (size_t)offset)
+        return dpci_fail(err, DPC_EPROTOCOL,
+                         "a tensor has %lld bytes from byte %lld of a memory of %zu",
+                         (long long)nbytes, (long long)offset, have);
+    if (item > 0 && ((size_t)offset % item != 0 || spanned_bytes(t) > (size_t)nbytes))
+        return dpci_fail(err, DPC_EPROTOCOL,
+                         "a tensor's shape and strides do not fit %lld bytes from byte %lld",
+                         (long long)nbytes, (long long)offset);
+    t->data = (const char *)a->memory->data + offset;
+    t->nbytes = (size_t)nbytes;
+    return 0;
+}
+
 /* Check that the tensor's attachment has the bytes of its elements. */
 static int find_data(const dpc_answer *a, const cJSON *v, dpc_tensor *t, dpc_error *err)
 {
@@ -273,7 +314,8 @@ int dpc_value_tensor(const dpc_answer *a, const dpc_value *v, dpc_tensor *out, d
                          "two lists of as many ints, at most 64");
     if (device != NULL && strlen(device) < sizeof(t.device))
         strcpy(t.device, device);
-    int rc = find_data(a, v, &t, err);
+    int rc = a->memory != NULL && member(v, "map") != NULL ? find_shared(a, v, &t, err)
+                                                           : find_data(a, v, &t, err);
     if (rc == 0)
         *out = t;
     return rc;

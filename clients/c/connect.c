@@ -222,6 +222,46 @@ int dpc_connect(const dpc_options *options, dpc_client **out, dpc_error *err)
     return rc;
 }
 
+/* Take the socket that an answer of server.open passes. */
+static int take_socket(dpc_client *c, dpc_answer *a, dpc_error *err)
+{
+    if (a->fd < 0)
+        return dpci_fail(err, DPC_EPROTOCOL,
+                         "the daemon's answer to server.open has no descriptor");
+    c->fd = a->fd;
+    a->fd = -1;
+    return check_server(c->fd, c->path, err);
+}
+
+int dpc_open(dpc_client *c, dpc_client **out, dpc_error *err)
+{
+    dpc_options o = {.size = sizeof(o),
+                     .socket = c->path,
+                     .name = c->name,
+                     .linger_ms = c->linger_ms,
+                     .timeout_ms = c->timeout_ms,
+                     .spin_us = c->spin_us,
+                     .no_hello = c->no_hello};
+    dpc_client *opened;
+    dpc_answer *a;
+    int rc = dpc_call_json(c, "server.open", NULL, &a, err);
+
+    if (rc != 0)
+        return rc;
+    rc = client_new(&o, &opened, err);
+    if (rc == 0) {
+        rc = take_socket(opened, a, err);
+        if (rc == 0 && !o.no_hello)
+            rc = say_hello(opened, NULL, dpci_until(o.timeout_ms), err);
+        if (rc != 0)
+            dpc_close(opened);
+        else
+            *out = opened;
+    }
+    dpc_answer_free(a);
+    return rc;
+}
+
 dpc_client *dpc_close(dpc_client *c)
 {
     if (c == NULL)
@@ -233,6 +273,7 @@ dpc_client *dpc_close(dpc_client *c)
     free(c->name);
     free(c->in.at);
     free(c->line.at);
+    free(c->maps);
     free(c);
     return NULL;
 }

@@ -30,6 +30,8 @@
  * are unchanged.  Functions that release something, and those that build requests, do not fail:
  * a request remembers its first fault, and the function that sends the request reports that fault.
  *
+ * Over 500 lines: programs include this header alone.
+ *
  * Threads.  The library starts no threads and has no global state.  "Thread: one at a time" means:
  * two threads must not use the same client, request or answer at the same time; different ones may
  * be used in parallel.  Several clients may share one session (dpc_options.session_key), and so the
@@ -129,6 +131,13 @@ DPC_API dpc_client *dpc_close(dpc_client *c);
  * `timeout_ms` have passed (0: one try, -1: no limit).  Errors: as dpc_connect(); after a failure
  * the client is as with EBROKEN, and the function may be called again.  Thread: one at a time. */
 DPC_API int dpc_reconnect(dpc_client *c, int timeout_ms, bool *rejoined, dpc_error *err);
+
+/* Open another connection in the session of `c`, with the options of dpc_connect().  It does not
+ * need the socket's path, and the daemon's limits on connections hold for it.  It has no handles,
+ * modes or answers in common with `c` but the session's; both clients may be used in different
+ * threads, and either may be closed first.  `*out` is owned: dpc_close().  Errors: as dpc_call(),
+ * and EPEER.  Thread: one at a time. */
+DPC_API int dpc_open(dpc_client *c, dpc_client **out, dpc_error *err);
 
 /* Return the key that lets another connection join the session; "" without hello.  Borrowed from
  * `c`, until dpc_reconnect().  Thread: one at a time. */
@@ -233,6 +242,44 @@ DPC_API void dpc_add_json(dpc_request *r, const char *name, const char *json);
  * request is sent.  Thread: one at a time. */
 DPC_API void dpc_add_data(dpc_request *r, const char *name, dpc_dtype dtype, const int64_t *shape,
                           size_t ndim, const void *data);
+
+/* -- memory that client and daemon share --
+ *
+ * The elements of a tensor that is made from such memory are not copied: the daemon maps the same
+ * pages.  Make a dpc_memory, write the elements into it, and hand it over by one of the functions
+ * below.  These seal the memory: from then on nobody can write it, and an attempt ends the process
+ * by SIGSEGV.  If an operator writes a tensor that is made from it, the daemon copies the pages
+ * concerned, and the memory stays as it is. */
+typedef struct dpc_memory dpc_memory;
+
+/* Make a memory of `nbytes` bytes, all 0.  `*out` is owned: dpc_memory_free().  Errors: EARGUMENT
+ * (`nbytes` is 0), EMEMORY (also: no file descriptor is left).  Thread: any. */
+DPC_API int dpc_memory_new(size_t nbytes, dpc_memory **out, dpc_error *err);
+
+/* Return the address of the bytes, aligned to a page; borrowed from `m`.  A child process that is
+ * forked before the memory is sealed does not have it.  Thread: any. */
+DPC_API void *dpc_memory_data(dpc_memory *m);
+
+/* Release the memory; NULL is allowed.  Requests to which it was added, and tensors of the daemon,
+ * keep using it.  Returns NULL.  Thread: any. */
+DPC_API dpc_memory *dpc_memory_free(dpc_memory *m);
+
+/* Add a tensor whose elements, row-major and packed, begin at byte `offset` of `m`, a multiple of
+ * the dtype's size; shape [ndim].  Seals `m`; the request uses `m` until dpc_request_reset() or
+ * dpc_request_free().  Thread: one at a time, for the request and for the memory. */
+DPC_API void dpc_add_memory(dpc_request *r, const char *name, dpc_dtype dtype, const int64_t *shape,
+                            size_t ndim, dpc_memory *m, size_t offset);
+
+/* Begin the creation of a tensor from `m`, like dpc_add_memory(); see also dpc_create_new() and
+ * dpc_tensor_share().  Owned: dpc_request_free().  NULL: out of memory.  Thread: one at a time for
+ * the memory. */
+DPC_API dpc_request *dpc_share_new(dpc_dtype dtype, const int64_t *shape, size_t ndim,
+                                   dpc_memory *m, size_t offset);
+
+/* Have `m` sent beside the request's line, and seal it.  Returns the index for members "fd" in JSON
+ * text.  A request has 16 memories at most.  Thread: one at a time, for the request and for the
+ * memory. */
+DPC_API size_t dpc_attach_memory(dpc_request *r, dpc_memory *m);
 
 /* Add bytes that follow the request's line, borrowed like `data` of dpc_add_data().  Returns the
  * index for members "attachment" in JSON text.  Thread: one at a time. */
@@ -404,8 +451,10 @@ typedef struct dpc_tensor {
     int64_t shape[DPC_DIMS_MAX];
     int64_t strides[DPC_DIMS_MAX]; /* in elements */
     char device[64];
-    const void *data; /* row-major, packed elements, borrowed from the answer; NULL: not as bytes */
-    size_t nbytes;    /* bytes at `data` */
+    /* elements, borrowed from the answer: row-major and packed, but with DPC_SHARED as `strides`
+     * say.  NULL: the answer has them not as bytes */
+    const void *data;
+    size_t nbytes; /* bytes at `data`, up to the last element */
 } dpc_tensor;
 
 /* Read the description of a tensor: an output, or the result of a method tensor.*.  Errors: EKIND
@@ -423,12 +472,41 @@ DPC_API int dpc_value_tensor(const dpc_answer *a, const dpc_value *v, dpc_tensor
 DPC_API int dpc_tensor_create(dpc_client *c, dpc_dtype dtype, const int64_t *shape, size_t ndim,
                               const void *data, int64_t *handle, dpc_error *err);
 
-enum { DPC_COPY = 1 /* the elements are copied into the answer */ };
+/* Create a tensor whose elements begin at byte `offset` of `m`, without a copy; see
+ * dpc_add_memory().  `*handle` as above. */
+DPC_API int dpc_tensor_share(dpc_client *c, dpc_dtype dtype, const int64_t *shape, size_t ndim,
+                             dpc_memory *m, size_t offset, int64_t *handle, dpc_error *err);
 
-/* Read a tensor's elements.  `how` is DPC_COPY; other numbers are EARGUMENT.  `out->data` is
- * borrowed from `*hold`, which is owned: dpc_answer_free(). */
+enum {
+    DPC_COPY = 1,  /* the elements are copied into the answer */
+    DPC_SHARED = 2 /* the tensor's own memory is mapped, read-only; nothing is copied */
+};
+
+/* Read a tensor's elements.  `how` is DPC_COPY or DPC_SHARED; other numbers are EARGUMENT.
+ * `out->data` is borrowed from `*hold`, which is owned: dpc_answer_free() or dpc_tensor_unmap().
+ *
+ * With DPC_SHARED `out->data` points to the tensor's memory, where the elements lie as
+ * `out->strides` say.  Later calls that write the tensor change it, also while it is read.  A
+ * tensor that was in ordinary memory of the daemon is copied into shared memory at the first such
+ * read.  The memory of a tensor is mapped once, and stays mapped for later reads after
+ * dpc_answer_free(); dpc_tensor_unmap() gives it back.  At most dpc_limit(c, "maps") memories are
+ * mapped; a further one takes the place of those that no answer uses, else it is the daemon's
+ * "ResourceExhausted".  The mapping of `*hold` stays valid until `*hold` is released, also after
+ * dpc_reconnect(), dpc_close() and the end of the daemon; but when a session of another uid than
+ * the daemon's ends, its tensors become zeros.  A tensor on a device or without memory is the
+ * daemon's "NotImplementedError".
+ *
+ * The answer to a request of tensor.read with "as": "fd", sent by dpc_submit(), is such a `*hold`,
+ * too; dpc_value_tensor() reads it. */
 DPC_API int dpc_tensor_read(dpc_client *c, int64_t handle, int how, dpc_tensor *out,
                             dpc_answer **hold, dpc_error *err);
+
+/* Release `hold`, which dpc_tensor_read() gave, like dpc_answer_free(), also on failure.  If no
+ * other answer uses its memory, unmap the memory and tell the daemon, which may then use it for
+ * other tensors; but not while answers are outstanding that could name the same memory.  The
+ * function does not wait for an answer.  `hold` may be NULL, or be from another connection: then it
+ * is only released.  Errors: EARGUMENT, EMEMORY, EBROKEN, EPROTOCOL, ETIMEOUT. */
+DPC_API int dpc_tensor_unmap(dpc_client *c, dpc_answer *hold, dpc_error *err);
 
 /* Release handles of tensors.  If one is unknown, none is released. */
 DPC_API int dpc_tensor_release(dpc_client *c, const int64_t *handles, size_t n, dpc_error *err);

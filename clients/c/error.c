@@ -38,6 +38,17 @@ int dpci_fail(dpc_error *err, int code, const char *format, ...)
     return code;
 }
 
+int dpci_break(dpc_client *c, int code, dpc_error *err, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(c->why, sizeof(c->why), format, ap);
+    va_end(ap);
+    c->broken = code;
+    return dpci_fail(err, code, "%s", c->why);
+}
+
 static const char *text_of(const cJSON *object, const char *name)
 {
     const char *s = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));

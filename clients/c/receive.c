@@ -42,17 +42,6 @@ int64_t dpci_until(int timeout_ms)
     return timeout_ms < 0 ? INT64_MAX : dpci_now() + (int64_t)timeout_ms * 1000000;
 }
 
-int dpci_break(dpc_client *c, int code, dpc_error *err, const char *format, ...)
-{
-    va_list ap;
-
-    va_start(ap, format);
-    vsnprintf(c->why, sizeof(c->why), format, ap);
-    va_end(ap);
-    c->broken = code;
-    return dpci_fail(err, code, "%s", c->why);
-}
-
 int dpci_check(const dpc_client *c, dpc_error *err)
 {
     if (c->notifying)
@@ -69,6 +58,9 @@ void dpci_forget(dpc_client *c)
     }
     c->last = &c->first;
     c->in.len = c->start = c->searched = c->in_flight = 0;
+    c->received = c->fds_end = 0;
+    dpci_drop_descriptors(c);
+    dpci_forget_maps(c);
     c->arrived = c->sent;
     c->wanted = c->sent + 1;
 }
@@ -99,19 +91,25 @@ static char *destination(dpc_client *c, size_t *n)
     return c->in.at + c->in.len;
 }
 
-/* Receive what there is, with `flags` of recv().  Returns 1; 0: there is nothing; or an error. */
+/* Receive what there is, with `flags` of recvmsg().  Returns 1; 0: there is nothing; or an
+ * error. */
 static int receive_some(dpc_client *c, int flags, dpc_error *err)
 {
-    size_t wanted;
+    char control[CMSG_SPACE(DPCI_FDS_MAX * sizeof(int))] __attribute__((aligned(8)));
+    size_t wanted = 0;
     char *to = destination(c, &wanted);
+    struct iovec v = {to, wanted};
+    struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
     ssize_t n;
 
     if (to == NULL)
         return dpci_fail(err, DPC_EMEMORY, "out of memory for an answer of %zu bytes",
                          c->in.len - c->start);
-    do
-        n = recv(c->fd, to, wanted, flags);
-    while (n < 0 && errno == EINTR);
+    do {
+        h.msg_control = control;
+        h.msg_controllen = sizeof(control);
+        n = recvmsg(c->fd, &h, flags | MSG_CMSG_CLOEXEC);
+    } while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
     if (n < 0)
@@ -123,6 +121,11 @@ static int receive_some(dpc_client *c, int flags, dpc_error *err)
         c->in.len += (size_t)n;
     else
         c->partial->filled += (size_t)n;
+    c->received += (size_t)n;
+    if (h.msg_controllen > 0 || (h.msg_flags & MSG_CTRUNC)) {
+        int rc = dpci_queue_descriptors(c, &h, err);
+        return rc != 0 ? rc : 1;
+    }
     return 1;
 }
 
@@ -269,12 +272,13 @@ static int begin_answer(dpc_client *c, cJSON *root, dpc_error *err)
         return dpci_fail(err, DPC_EMEMORY, "out of memory for an answer");
     }
     a->root = root;
+    a->fd = -1;
     a->result = cJSON_GetObjectItemCaseSensitive(root, "result");
     a->error = cJSON_GetObjectItemCaseSensitive(root, "error");
     if ((a->result == NULL) == (a->error == NULL))
         rc = bad(c, err, "has neither a method, a result nor an error");
-    else if ((rc = find_request(c, a, err)) == 0)
-        rc = announce(c, a, err);
+    else if ((rc = find_request(c, a, err)) == 0 && (rc = announce(c, a, err)) == 0)
+        rc = dpci_take_descriptors(c, a, err);
     if (rc != 0) {
         dpc_answer_free(a);
         return rc;
@@ -310,7 +314,7 @@ static int read_line(dpc_client *c, size_t n, dpc_error *err)
         c->start += n + 1;
         c->searched = 0;
     }
-    return rc;
+    return rc != 0 ? rc : dpci_check_descriptors(c, err);
 }
 
 /* Put a complete answer into the queue, or drop it if nobody wants it any more. */

@@ -73,6 +73,12 @@ dpc_request *dpc_run_new(int64_t program)
     return begun(r);
 }
 
+static void detach_memories(dpc_request *r)
+{
+    while (r->n_memories > 0)
+        dpc_memory_free(r->memories[--r->n_memories]);
+}
+
 void dpc_request_reset(dpc_request *r)
 {
     if (r == NULL)
@@ -80,6 +86,7 @@ void dpc_request_reset(dpc_request *r)
     r->text.len = r->begin;
     r->options.len = 0;
     r->n_attachments = 0;
+    detach_memories(r);
     r->depth = 0;
     r->empty = true;
     r->by_name = false;
@@ -90,6 +97,7 @@ dpc_request *dpc_request_free(dpc_request *r)
 {
     if (r == NULL)
         return NULL;
+    detach_memories(r);
     free(r->text.at);
     free(r->options.at);
     free(r->attachments);
@@ -103,6 +111,15 @@ dpc_request *dpc_create_new(dpc_dtype dtype, const int64_t *shape, size_t ndim, 
 
     if (r != NULL)
         dpci_put_data(r, dtype, shape, ndim, data);
+    return r;
+}
+
+dpc_request *dpc_share_new(dpc_dtype dtype, const int64_t *shape, size_t ndim, dpc_memory *m,
+                           size_t offset)
+{
+    dpc_request *r = dpc_request_new("tensor.create");
+
+    dpci_put_memory(r, dtype, shape, ndim, m, offset);
     return r;
 }
 
@@ -191,6 +208,14 @@ static bool append_attachments(const dpc_request *r, dpci_text *tail)
     return done && (r->n_attachments == 0 || append(tail, "]", 1));
 }
 
+static bool append_descriptors(const dpc_request *r, dpci_text *tail)
+{
+    char s[32];
+
+    snprintf(s, sizeof(s), ",\"fds\":%zu", r->n_memories);
+    return r->n_memories == 0 || append(tail, s, strlen(s));
+}
+
 int dpci_request_finish(const dpc_request *r, dpci_text *tail, dpc_error *err)
 {
     if (r == NULL)
@@ -206,7 +231,7 @@ int dpci_request_finish(const dpc_request *r, dpci_text *tail, dpc_error *err)
                                                : "";
     if (append(tail, closes, strlen(closes)) && append(tail, r->options.at, r->options.len) &&
         append(tail, "}", r->form == DPCI_JSON ? 0 : 1) && append_attachments(r, tail) &&
-        append(tail, "}\n", 2))
+        append_descriptors(r, tail) && append(tail, "}\n", 2))
         return 0;
     return dpci_fail(err, DPC_EMEMORY, "out of memory for a request");
 }

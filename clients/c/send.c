@@ -1,7 +1,9 @@
 /* send.c -- sends requests and notifications.
  *
+ * The descriptors of a message go beside its first byte.
  * While the daemon takes no bytes, what it sends is read into memory: the daemon stops reading
  * requests as long as its answers are not taken. */
+#define _GNU_SOURCE /* memmem */
 #include "client.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -45,12 +47,37 @@ static void advance(struct message *m, size_t n)
     }
 }
 
+/* Let `h` pass the memories of `r`, with `control` as the space for that. */
+static void pass_memories(struct msghdr *h, const dpc_request *r, char *control)
+{
+    size_t bytes = r->n_memories * sizeof(int);
+
+    h->msg_control = control;
+    h->msg_controllen = CMSG_SPACE(bytes);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(h);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(bytes);
+    for (size_t i = 0; i < r->n_memories; i++)
+        memcpy(CMSG_DATA(rights) + i * sizeof(int), &r->memories[i]->fd, sizeof(int));
+}
+
+/* Does sendmsg() fail because no descriptor can be passed now? */
+static bool passes_none(int error)
+{
+    return error == ETOOMANYREFS || error == ENOMEM || error == ENOBUFS;
+}
+
 /* Send as much as the socket takes.  Returns 1; 0: it takes nothing now; or an error. */
 static int send_some(dpc_client *c, struct message *m, dpc_error *err)
 {
+    char control[CMSG_SPACE(DPCI_FDS_MAX * sizeof(int))] __attribute__((aligned(8))) = {0};
     struct iovec v[PIECES];
     struct msghdr h = {.msg_iov = v};
     ssize_t n;
+
+    if (m->sent == 0 && m->r->n_memories > 0)
+        pass_memories(&h, m->r, control);
 
     v[0] = piece_of(m, m->piece);
     for (h.msg_iovlen = 1; h.msg_iovlen < PIECES; h.msg_iovlen++) {
@@ -65,6 +92,8 @@ static int send_some(dpc_client *c, struct message *m, dpc_error *err)
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
+    if (n < 0 && m->sent == 0 && passes_none(errno))
+        return dpci_fail(err, DPC_EMEMORY, "the request cannot be sent: %s", strerror(errno));
     if (n < 0)
         return dpci_fail(err, DPC_EBROKEN, "the connection broke while sending: %s",
                          strerror(errno));
@@ -108,7 +137,7 @@ static int send_message(dpc_client *c, struct message *m, int64_t until, dpc_err
             return closed_by_daemon(c, err);
         if (rc == 0)
             rc = wait_to_send(c, until, err);
-        else
+        else if (rc > 0)
             rc = 0;
     }
     if (rc != 0 && c->broken == 0 && m->sent > 0) /* half a message cannot be taken back */
@@ -159,6 +188,32 @@ static int begin_message(dpc_client *c, const dpc_request *r, char *head, size_t
     return check_size(c, m, err);
 }
 
+static int notify(dpc_client *c, const dpc_request *r, int64_t until, dpc_error *err)
+{
+    static char head[] = "{\"jsonrpc\":\"2.0\"";
+    struct message m;
+    int rc = begin_message(c, r, head, sizeof(head) - 1, &m, err);
+
+    return rc != 0 ? rc : send_message(c, &m, until, err);
+}
+
+int dpci_release_maps(dpc_client *c, int64_t until, dpc_error *err)
+{
+    if (c->n_unused == 0)
+        return 0;
+    dpc_request *r = dpc_request_new("map.release");
+    dpc_begin_list(r, "maps");
+    for (size_t i = 0; i < c->n_maps; i++)
+        if (c->maps[i].memory == NULL)
+            dpc_add_int(r, NULL, c->maps[i].number);
+    dpc_end(r);
+    int rc = notify(c, r, until, err);
+    dpc_request_free(r);
+    if (rc == 0)
+        dpci_drop_unused_maps(c);
+    return rc;
+}
+
 /* Wait until a request of `bytes` more may be outstanding. */
 static int wait_for_answers(dpc_client *c, size_t bytes, int64_t until, dpc_error *err)
 {
@@ -185,7 +240,8 @@ static int submit(dpc_client *c, const dpc_request *r, int64_t until, dpc_error 
         return dpci_fail(err, DPC_EFULL, "%d answers are outstanding; receive some first",
                          DPC_OUTSTANDING_MAX);
     int n = snprintf(head, sizeof(head), format, c->sent + 1);
-    if ((rc = begin_message(c, r, head, (size_t)n, &m, err)) != 0)
+    if ((rc = dpci_release_maps(c, until, err)) != 0 ||
+        (rc = begin_message(c, r, head, (size_t)n, &m, err)) != 0)
         return rc;
     bytes = count_bytes(&m);
     if ((rc = wait_for_answers(c, bytes, until, err)) != 0)
@@ -194,6 +250,8 @@ static int submit(dpc_client *c, const dpc_request *r, int64_t until, dpc_error 
     c->sent++;
     c->sizes[c->sent % DPC_OUTSTANDING_MAX] = bytes;
     c->in_flight += bytes;
+    if (memmem(r->text.at, r->text.len, "\"fd\"", 4) != NULL)
+        c->asked_fd = c->sent;
     rc = send_message(c, &m, until, err);
     if (rc == 0 || c->arrived == c->sent) /* the answer is here, and says why sending failed */
         return 0;
@@ -213,13 +271,12 @@ int dpc_submit(dpc_client *c, const dpc_request *r, uint64_t *id, dpc_error *err
 
 int dpc_notify(dpc_client *c, const dpc_request *r, dpc_error *err)
 {
-    static char head[] = "{\"jsonrpc\":\"2.0\"";
-    struct message m;
+    int64_t until = dpci_until(c->timeout_ms);
     int rc = dpci_check(c, err);
 
-    if (rc != 0 || (rc = begin_message(c, r, head, sizeof(head) - 1, &m, err)) != 0)
-        return rc;
-    return send_message(c, &m, dpci_until(c->timeout_ms), err);
+    if (rc == 0)
+        rc = dpci_release_maps(c, until, err);
+    return rc != 0 ? rc : notify(c, r, until, err);
 }
 
 int dpc_cancel(dpc_client *c, uint64_t id, dpc_error *err)

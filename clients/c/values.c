@@ -249,9 +249,8 @@ size_t dpc_attach(dpc_request *r, const void *data, size_t nbytes)
     return r->n_attachments++;
 }
 
-/* Compute the bytes of a tensor.  false: it has no such dtype, or too many. */
-static bool data_bytes(dpc_request *r, dpc_dtype dtype, const int64_t *shape, size_t ndim,
-                       size_t *bytes)
+bool dpci_data_bytes(dpc_request *r, dpc_dtype dtype, const int64_t *shape, size_t ndim,
+                     size_t *bytes)
 {
     size_t n = dpc_dtype_size(dtype);
     bool none = false;
@@ -276,13 +275,12 @@ static bool data_bytes(dpc_request *r, dpc_dtype dtype, const int64_t *shape, si
     return true;
 }
 
-/* Write the members of a tensor literal. */
 void dpci_put_data(dpc_request *r, dpc_dtype dtype, const int64_t *shape, size_t ndim,
                    const void *data)
 {
     size_t bytes;
 
-    if (!data_bytes(r, dtype, shape, ndim, &bytes))
+    if (!dpci_data_bytes(r, dtype, shape, ndim, &bytes))
         return;
     dpc_add_str(r, "dtype", dpc_dtype_name(dtype));
     dpc_add_ints(r, "shape", shape, ndim);

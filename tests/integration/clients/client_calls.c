@@ -1,8 +1,7 @@
 /* client_calls.c -- libdispatchd-client against a daemon: connections, tensors and programs.
  * The daemon has plugin sleeps (tests/plugins). */
-#include "client_test.h"
 #include <pthread.h>
-#include <unistd.h>
+#include "client_shared.h"
 
 enum { MANY = 400, LARGE = 1 << 20 };
 
@@ -261,7 +260,52 @@ static void test_programs(void)
     dpc_close(c);
 }
 
+/* -- connections by descriptor -- */
+
+static void test_another_connection_of_the_session(void)
+{
+    const float x[] = {8};
+    dpc_client *c = connect_to(), *second, *third;
+    int64_t handle = create(c, x, 1);
+    bool rejoined = false;
+
+    CHECK(dpc_has_feature(c, "open"));
+    WORKS(dpc_open(c, &second, &err));
+    TEXT_IS(dpc_session_key(second), dpc_session_key(c));
+    CHECK(element(second, handle, 0) == 8);
+    WORKS(dpc_open(second, &third, &err));
+    dpc_close(c); /* the session has other connections */
+    CHECK(element(third, handle, 0) == 8);
+    WORKS(dpc_reconnect(third, 0, &rejoined, &err));
+    CHECK(rejoined);
+    CHECK(element(third, handle, 0) == 8);
+    dpc_request *r = dpc_op_new("aten::neg");
+    dpc_add_tensor(r, NULL, handle);
+    WORKS(dpc_submit(second, r, NULL, &err));
+    FAILS(dpc_open(second, &c, &err), DPC_EARGUMENT); /* an answer is outstanding */
+    dpc_request_free(r);
+    dpc_close(second);
+    dpc_close(third);
+}
+
+static void test_a_raw_descriptor_is_closed_with_its_answer(void)
+{
+    dpc_client *c = connect_to();
+    int before = count_descriptors();
+    dpc_answer *a;
+
+    WORKS(dpc_call_json(c, "server.open", NULL, &a, &err));
+    INT_IS(count_descriptors(), before + 1);
+    dpc_answer_free(a);
+    INT_IS(count_descriptors(), before);
+    WORKS(dpc_call_json(c, "server.open", NULL, NULL, &err));
+    INT_IS(count_descriptors(), before);
+    dpc_close(c);
+}
+
 static const struct test tests[] = {
+    TEST(another_connection_of_the_session),
+    TEST(a_raw_descriptor_is_closed_with_its_answer),
     TEST(hello),
     TEST(without_hello),
     TEST(paths),

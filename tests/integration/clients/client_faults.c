@@ -2,6 +2,7 @@
  * [TIMEOUT_MS [BYTES]].  The Python test plays the server.  The program connects without
  * server.hello, submits two requests (one with an attachment if BYTES are given), receives their
  * answers, and prints a line for each step: what it got, or the code and message of the error. */
+#include <dirent.h>
 #include "client_test.h"
 
 static void print_notification(void *context, const char *method, const dpc_value *params)
@@ -15,6 +16,18 @@ static void print_notification(void *context, const char *method, const dpc_valu
         dpc_wait(context, 0, &err) != DPC_EARGUMENT ||
         dpc_reconnect(context, 0, NULL, &err) != DPC_EARGUMENT)
         puts("the callback could use the client");
+}
+
+static int count_descriptors(void)
+{
+    DIR *all = opendir("/proc/self/fd");
+    int n = 0;
+
+    CHECK(all != NULL);
+    while (readdir(all) != NULL)
+        n++;
+    closedir(all);
+    return n;
 }
 
 static void print_error(void)
@@ -34,6 +47,9 @@ static void print_answer(const dpc_answer *a)
     if (dpc_value_member(dpc_answer_result(a), "dtype") != NULL) {
         if (dpc_value_tensor(a, dpc_answer_result(a), &t, &err) != 0)
             print_error();
+        else if (dpc_value_member(dpc_answer_result(a), "map") != NULL)
+            printf("shared %zu:%.*s\n", t.nbytes, t.nbytes < 20 ? (int)t.nbytes : 20,
+                   (const char *)t.data);
         else
             printf("tensor of %d dimensions\n", t.ndim);
         return;
@@ -52,6 +68,7 @@ int main(int argc, char **argv)
     dpc_answer *a;
 
     CHECK(argc >= 2);
+    int descriptors = count_descriptors();
     options.socket = argv[1];
     options.no_hello = true;
     options.timeout_ms = argc > 2 ? atoi(argv[2]) : -1;
@@ -75,5 +92,7 @@ int main(int argc, char **argv)
     dpc_request_free(r);
     free(attachment);
     dpc_close(c);
+    if (count_descriptors() != descriptors)
+        printf("%d descriptors are open, before it were %d\n", count_descriptors(), descriptors);
     return 0;
 }

@@ -41,6 +41,27 @@ char *__wrap_strdup(const char *s)
     return fails() ? NULL : __real_strdup(s);
 }
 
+/* Pass memory both ways, and open a second connection. */
+static int use_shared(dpc_client *c, int64_t tensor)
+{
+    const int64_t shape[] = {1000};
+    dpc_memory *m;
+    dpc_client *second;
+    dpc_answer *a;
+    dpc_tensor t;
+    int64_t handle;
+    int rc;
+
+    if ((rc = dpc_tensor_read(c, tensor, DPC_SHARED, &t, &a, &err)) != 0 ||
+        (rc = dpc_tensor_unmap(c, a, &err)) != 0 || (rc = dpc_memory_new(4000, &m, &err)) != 0)
+        return rc;
+    rc = dpc_tensor_share(c, DPC_FLOAT32, shape, 1, m, 0, &handle, &err);
+    dpc_memory_free(m);
+    if (rc == 0 && (rc = dpc_open(c, &second, &err)) == 0)
+        dpc_close(second);
+    return rc;
+}
+
 /* Use most functions once.  Returns the first code that is not 0. */
 static int use(dpc_client *c)
 {
@@ -55,6 +76,8 @@ static int use(dpc_client *c)
         (rc = dpc_tensor_read(c, handle, DPC_COPY, &t, &a, &err)) != 0)
         return rc;
     dpc_answer_free(a);
+    if ((rc = use_shared(c, handle)) != 0)
+        return rc;
     dpc_request *r = dpc_op_new("aten::add.Tensor");
     dpc_add_data(r, NULL, DPC_FLOAT32, shape, 1, x);
     dpc_add_float(r, NULL, 0.5);

@@ -12,8 +12,7 @@ from daemon import TestDaemon
 HEADER = os.path.join(ROOT, "clients", "c", "dispatchd-client.h")
 SLEEPS = os.path.join(BUILD, "tests", "plugins", "sleeps.so")
 SECONDS = 300 if SANITIZED else 60
-PROGRAMS = ("client_calls", "client_values", "client_order")
-TOLD = {"reconnect_to_a_new_daemon"}  # tests that have a function of their own here
+TOLD = {"reconnect_to_a_new_daemon", "the_daemon_dies"}  # tests that have a function of their own here
 
 
 def setup():
@@ -63,9 +62,14 @@ def test_the_order_of_requests(f):
     check_program(f, "client_order")
 
 
-def test_reconnect_after_a_daemon_was_killed():
+def test_memory_that_is_shared(f):
+    check_program(f, "client_shared")
+    check_program(f, "client_memories")
+
+
+def while_a_daemon_is_killed(program, test):
     first = TestDaemon("--plugin", SLEEPS)
-    process = started("client_order", first.socket, "reconnect_to_a_new_daemon")
+    process = started(program, first.socket, test)
     contains(process.stdout.readline(), "kill the daemon")
     first.process.send_signal(signal.SIGKILL)
     first.process.wait()
@@ -73,7 +77,15 @@ def test_reconnect_after_a_daemon_was_killed():
     process.stdin.flush()
     contains(process.stdout.readline(), "start a daemon")
     with TestDaemon(socket=first.socket):
-        ended(process, "reconnect_to_a_new_daemon")
+        ended(process, test)
+
+
+def test_reconnect_after_a_daemon_was_killed():
+    while_a_daemon_is_killed("client_order", "reconnect_to_a_new_daemon")
+
+
+def test_shared_memory_outlives_a_daemon_that_was_killed():
+    while_a_daemon_is_killed("client_shared", "the_daemon_dies")
 
 
 # -- the library ----------------------------------------------------------------------------------

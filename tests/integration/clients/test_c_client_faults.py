@@ -2,6 +2,7 @@
 without memory (the C programs beside this file)."""
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
@@ -163,6 +164,104 @@ def test_answers_that_do_not_come():
     late = f"error {ETIMEOUT} the daemon did not answer in time"
     equal(faults(serve, "50"), [late, late])
     equal(done.wait(SECONDS), True)
+
+
+# -- descriptors ----------------------------------------------------------------------------------
+
+SHRINK, ADD_SEALS = 2, 1033
+
+
+def memfd(data=b"x" * 8, seals=SHRINK):
+    fd = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(fd, data)
+    fcntl.fcntl(fd, ADD_SEALS, seals)
+    return fd
+
+
+def shared(id_, fds=1, **members):
+    """An answer of tensor.read that passes shared memory of two float32."""
+    result = {"dtype": "float32", "shape": [2], "strides": [1], "fd": 0, "map": 1, "offset": 0, "nbytes": 8, **members}
+    return answer(id_, result={k: v for k, v in result.items() if v is not None}, **({"fds": fds} if fds else {}))
+
+
+def passed(*pieces):
+    """Lines that client_faults prints after a server has sent these pieces: (bytes, descriptors beside them)."""
+    def serve(connection):
+        lines_of(connection, 2)
+        with contextlib.suppress(BrokenPipeError):
+            for data, fds in pieces:
+                socket.send_fds(connection, [data], fds)
+        for _, fds in pieces:
+            for fd in fds:
+                with contextlib.suppress(OSError):  # one that was passed twice
+                    os.close(fd)
+    return faults(serve)
+
+
+def test_shared_memory_comes_once():
+    got = passed((shared(1), [memfd(b"abcdefgh")]), (shared(2, fds=None, fd=None, offset=4, nbytes=4, shape=[1]), []))
+    equal(got, ["shared 8:abcdefgh", "shared 4:efgh"])
+    # two in one piece, and a line that comes in two
+    equal(passed((answer(1) + shared(2), [memfd(b"abcdefgh")])), ["result 1", "shared 8:abcdefgh"])
+    line = shared(1)
+    equal(passed((line[:20], [memfd(b"abcdefgh")]), (line[20:] + answer(2), [])), ["shared 8:abcdefgh", "result 2"])
+    equal(passed((shared(1), [memfd(b"abcdefgh")]), (shared(2, map=2), [memfd(b"ijklmnop")])),
+          ["shared 8:abcdefgh", "shared 8:ijklmnop"])
+    # their lines come before the descriptors' only by a part
+    a, b = shared(1), shared(2, map=2)
+    equal(passed((a[:5], [memfd(b"abcdefgh")]), (a[5:] + b[:5], [memfd(b"ijklmnop")]), (b[5:], [])),
+          ["shared 8:abcdefgh", "shared 8:ijklmnop"])
+
+
+def test_descriptors_that_are_no_shared_memory():
+    read, write = os.pipe()
+    os.close(write)
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x" * 8)
+        file.flush()
+        for fd in (read, os.open("/dev/zero", os.O_RDWR), os.dup(file.fileno()), memfd(seals=0), memfd(b""),
+                   os.open("/", os.O_RDONLY)):
+            got = passed((shared(1), [fd]), (answer(2), []))
+            equal(len(got), 2, f"lines: {got}")
+            for line in got:
+                contains(line, f"error {EPROTOCOL} the daemon's message passes a descriptor that is no memfd sealed")
+
+
+def test_descriptors_that_do_not_fit_their_line():
+    for pieces, said in (
+            ([(shared(1), [])], "announces descriptors that did not come"),
+            ([(shared(1, fds=2), [memfd()])], "announces descriptors that did not come"),
+            ([(shared(1, fds=-1), [memfd()])], "announces descriptors that did not come"),
+            ([(shared(1, fds="x"), [memfd()])], "announces descriptors that did not come"),
+            ([(shared(1), [memfd(), memfd()])], "comes with a descriptor that it does not announce"),
+            ([(answer(1), [memfd()])], "comes with a descriptor that it does not announce"),
+            ([(b'{"jsonrpc":"2.0","method":"n","fds":1}\n', [memfd()])], "comes with a descriptor that it does not announce"),
+            ([(shared(1, fd=1), [memfd()])], "names a descriptor that it does not have"),
+            ([(shared(1, fd="x"), [memfd()])], "names a descriptor that it does not have"),
+            ([(shared(1, map="y"), [memfd()])], "names a descriptor that it does not have"),
+            ([(shared(1, fds=None, fd=None), [])], "names shared memory of which no descriptor came"),
+            ([(b"{", [memfd() for _ in range(16)]), (b" ", [memfd()])], "comes with more descriptors than it may have")):
+        got = [line for line in passed(*pieces, (answer(2), [])) if not line.startswith("notification")]
+        equal(len(got), 2, f"lines: {got}")
+        contains(got[-1], f"error {EPROTOCOL} the daemon's message {said}", str(pieces))
+    contains(passed((b"{", [memfd() for _ in range(17)]))[0], f"error {EBROKEN} a descriptor was lost")
+
+
+def test_descriptors_that_nobody_asked_for_are_closed():
+    equal(passed((answer(1, result={"fd": 0}, fds=1), [memfd()]), (answer(2, result={}, fds=3), [memfd() for _ in range(3)])),
+          ["result 1", "result 2"])  # client_faults looks whether they are closed
+    ends = f"error {EBROKEN} the daemon closed the connection"
+    equal(passed((answer(1), []), (b"{", [memfd()])), ["result 1", ends + " in the middle of a message"])
+
+
+def test_shared_tensors_that_are_not_inside_their_memory():
+    for members in ({"nbytes": 9}, {"offset": 4}, {"offset": -1}, {"nbytes": -1}, {"offset": 2 ** 62, "nbytes": 2 ** 62},
+                    {"shape": [3]}, {"strides": [2]}, {"strides": [-1]}, {"shape": [2 ** 62, 2], "strides": [2 ** 62, 1]},
+                    {"offset": 2, "nbytes": 4, "shape": [1]}, {"nbytes": None}, {"offset": None},
+                    {"dtype": "complex128", "shape": [1]}):
+        contains(passed((shared(1, **members), [memfd()]), (answer(2), []))[0], f"error {EPROTOCOL} a tensor", str(members))
+    equal(passed((shared(1, offset=8, nbytes=0, shape=[0]), [memfd()]), (answer(2), [])), ["shared 0:", "result 2"])
+    equal(passed((shared(1, dtype="quint8"), [memfd(b"abcdefgh")]), (answer(2), [])), ["shared 8:abcdefgh", "result 2"])
 
 
 def tensor(**members):

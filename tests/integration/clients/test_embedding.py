@@ -11,7 +11,7 @@ from daemon import TestDaemon
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 NAME = re.compile(r"/\* (\w+\.cc?) -- ")
-PAGES = {"embedding": (4, 4), "typed-calls": (2, 2), "c-client": (2, 2)}  # listings and outputs on each
+PAGES = {"embedding": (4, 4), "typed-calls": (2, 2), "c-client": (4, 4)}  # listings and outputs on each
 PREFIX = "/opt/dispatchd"
 PAGE_LINES = 270  # at most, with lines of at most 110 characters
 STRICT = "-std=gnu11 -Wall -Wextra -Werror"
