@@ -59,22 +59,40 @@ static int log_failure(const char *event, const char *what, const dp_error *err)
     return err->code;
 }
 
+/* Store in `*out` the path of the request's file: `path`, or, if it came as a descriptor, a path
+ * that names the file as long as the request runs. */
+static int path_of_file(request *rq, const char *path, bool has_fd, int64_t index, const char *what,
+                        const char **out, dp_error *err)
+{
+    int fd, rc = file_check(rq, path, has_fd, what, err);
+
+    *out = path;
+    if (rc < 0 || !has_fd)
+        return rc;
+    if ((rc = descriptor_of_file(rq, index, false, &fd, err)) < 0)
+        return rc;
+    *out = dp_arena_printf(dp_ctx_arena(rq->ctx), "/proc/self/fd/%d", fd);
+    return *out != NULL ? 0 : dp_error_set(err, DP_ERESOURCE, "out of memory: a path");
+}
+
 int plugin_load(request *rq, const plugin_load_params *p, jw *w, dp_error *err)
 {
     server_info info;
     dp_plugin_report report;
+    const char *path;
 
-    if (!answer_reserve(w, REPORT_BYTES, err))
+    if (!answer_reserve(w, REPORT_BYTES, err) ||
+        path_of_file(rq, p->path, p->has_fd, p->fd, "plugin.load", &path, err) < 0)
         return err->code;
     rq->daemon->info(rq->conn, &info);
     dp_load_options o = options_of(&info);
     o.reject_override = p->replace == PLUGIN_LOAD_REPLACE_REJECT;
-    int rc = dp_plugin_load(info.reg, p->path, &o, dp_ctx_arena(rq->ctx), &report, err);
+    int rc = dp_plugin_load(info.reg, path, &o, dp_ctx_arena(rq->ctx), &report, err);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
-        return log_failure("plugin.load", p->path, err);
+        return log_failure("plugin.load", path, err);
     log_event(LOG_INFO, "plugin.load", "plugin='%s' generation=%llu millis=%.3f path='%s'",
-              report.plugin, (unsigned long long)report.generation, report.millis, p->path);
+              report.plugin, (unsigned long long)report.generation, report.millis, path);
     jw_object(w);
     write_report(w, &report);
     warnings_to_json(rq, w);
@@ -240,10 +258,10 @@ int plugin_describe(request *rq, const plugin_describe_params *p, jw *w, dp_erro
     dp_manifest m;
 
     /* a path could tell another uid which files the daemon can read */
-    if (owner_check(rq, "plugin.describe by path", err) < 0)
+    if (path_of_file(rq, p->path, p->has_fd, p->fd, "plugin.describe by path", &path, err) < 0)
         return err->code;
     rq->daemon->info(rq->conn, &info);
-    if (dp_plugin_find(p->path, info.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
+    if (dp_plugin_find(path, info.plugin_path, dp_ctx_arena(rq->ctx), &path, err) < 0 ||
         dp_manifest_read(path, dp_ctx_arena(rq->ctx), &m, err) < 0)
         return err->code;
     jw_object(w);

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,23 +108,39 @@ static int image_check(dpi_image *im, const void *bytes, size_t n, dp_error *err
 }
 
 /* Map the file itself instead of a copy. */
-static int use_original(dpi_image *im, dp_error *err)
+static int use_original(dpi_image *im, const char *path, dp_error *err)
 {
-    im->copy = dp_strdup(im->path);
+    im->copy = dp_strdup(path);
     return im->copy ? 0 : dpi_no_memory(err, "a plugin");
 }
 
-static int image_read(dpi_image *im, bool copy, const char *cache_dir, dp_error *err)
+/* Store in im->path what messages and lists call the file at `path`.  The path of a descriptor will
+ * soon name another file, or none; what replaces it is no path. */
+static int image_name(dpi_image *im, const char *path, dp_error *err)
+{
+    static const char descriptors[] = "/proc/self/fd/";
+    char target[PATH_MAX];
+    bool passed = strncmp(path, descriptors, sizeof(descriptors) - 1) == 0;
+    ssize_t n = passed ? readlink(path, target, sizeof(target) - 1) : 0;
+
+    target[n > 0 ? n : 0] = '\0';
+    im->path = passed ? dp_arena_printf(im->arena, "a descriptor of '%s'", target)
+                      : dp_arena_printf(im->arena, "%s", path);
+    return im->path != NULL ? 0 : dpi_no_memory(err, "a plugin");
+}
+
+static int image_read(dpi_image *im, const char *path, bool copy, const char *cache_dir,
+                      dp_error *err)
 {
     void *bytes;
     size_t n;
-    int rc = dpi_file_read(im->path, &bytes, &n, err);
+    int rc = dpi_file_read(path, &bytes, &n, err);
 
     if (rc)
         return rc;
     rc = image_check(im, bytes, n, err);
     if (rc == 0)
-        rc = copy ? copy_make(im, cache_dir, bytes, n, err) : use_original(im, err);
+        rc = copy ? copy_make(im, cache_dir, bytes, n, err) : use_original(im, path, err);
     dp_free(bytes);
     return rc;
 }
@@ -134,11 +151,10 @@ int dpi_image_open(const char *path, bool copy, const char *cache_dir, dpi_image
     dpi_image *im = dp_calloc(1, sizeof(*im));
     int rc = DP_ERESOURCE;
 
-    if (im == NULL || (im->arena = dp_arena_new()) == NULL ||
-        (im->path = dp_arena_printf(im->arena, "%s", path)) == NULL)
+    if (im == NULL || (im->arena = dp_arena_new()) == NULL)
         dpi_no_memory(err, "a plugin");
-    else
-        rc = image_read(im, copy, cache_dir, err);
+    else if ((rc = image_name(im, path, err)) == 0)
+        rc = image_read(im, path, copy, cache_dir, err);
     if (rc) {
         dpi_image_free(im);
         return rc;

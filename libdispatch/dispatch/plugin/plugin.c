@@ -289,6 +289,12 @@ static int reload(dp_registry *reg, const char *name, const dp_load_options *o, 
     old = dpi_plugins_live(reg, name);
     if (old == NULL)
         return dpi_plugins_not_loaded(reg, name, err);
+    if (old->image->path[0] != '/')
+        return dp_error_set(
+            err, DP_EVALUE,
+            "plugin '%s' was loaded from %s, which cannot be read again: unload the "
+            "plugin, and load it",
+            name, old->image->path);
     rc = bring_up(reg, old->image->path, o, old, a, &r, &p, err);
     if (rc)
         return rc;

@@ -46,7 +46,9 @@ typedef struct dpi_image {
     dp_arena *arena; /* owned; has the manifest and the records */
     dp_manifest manifest;
     dpi_hazards hazards;
-    const char *path; /* where the file was found; in the arena */
+    /* where the file was found; no path, but a text, if it was read from a descriptor.  In the
+     * arena */
+    const char *path;
     /* Path of the mapped file, and the directory made for this private copy; both owned.  `dir`
      * NULL: the file itself is mapped instead of a copy. */
     char *copy, *dir;

@@ -460,7 +460,8 @@ typedef struct dp_unload_report {
 /* Load a plugin.  Any thread; loads, unloads and reloads run one after another.  These functions
  * block: they read files and wait for calls.  After a failure the registry is as before.
  *
- * `path`: an absolute path, or a name to look up.  `o` may be NULL.  Strings of *report are
+ * `path`: an absolute path, or a name to look up; /proc/self/fd/N loads a file that is open, and
+ * such a plugin cannot be reloaded (DP_EVALUE).  `o` may be NULL.  Strings of *report are
  * allocated in arena `a`.  DP_ENOTFOUND: no such file.  DP_EABI, DP_EPLUGIN: the file is not a
  * plugin, was built for another interface, or breaks its contract.  DP_EEXISTS: the plugin is
  * loaded already, or registers something that another plugin has registered.  DP_ERESOURCE: over a

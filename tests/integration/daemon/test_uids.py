@@ -147,6 +147,29 @@ def test_plugin_describe_by_path_is_the_owners(f):
         equal(d.call("plugin.describe", path=TEMPLATE)["plugin"], "template")
 
 
+def test_plugins_by_descriptor(f):
+    """Another uid reads a file that it has opened, and runs none.  A descriptor that cannot be read opens no file that
+    only the daemon may read."""
+    def ask():
+        said = []
+        with dispatchd.connect(f.socket, 60) as d:
+            for method, path, flags in (("plugin.describe", TEMPLATE, os.O_RDONLY), ("plugin.load", TEMPLATE, os.O_RDONLY),
+                                        ("plugin.describe", secret.name, os.O_PATH)):
+                try:
+                    said.append(d.call(method, fd=dispatchd.Fd(os.open(path, flags)))["plugin"])
+                except dispatchd.Error as e:
+                    said.append(f"{e.type} {e.message}")
+        return said
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(f.socket)) as secret:
+        with open(TEMPLATE, "rb") as template:
+            secret.write(template.read())
+        secret.flush()
+        described, loaded, hidden = as_uid(OTHER, ask)
+    equal(described, "template")
+    contains(loaded, f"PermissionError plugin.load: uid {OTHER} may not")
+    contains(hidden, "ValueError fd: descriptor 0 is not open for reading")
+
+
 def test_server_shutdown_is_the_owners(f):
     refused_method(f, "server.shutdown")
     with f.connect() as d:
@@ -525,29 +548,6 @@ def test_other_uids_cannot_write_what_they_map():
         equal(as_uid(OTHER, attempt), [True] * 5)
 
 
-def test_each_uid_has_names_of_its_own():
-    with daemon_for("--allow-uid", str(OTHER), "--allow-uid", str(THIRD)) as f, f.connect() as d:
-        def own_names():
-            return call(f.socket, "server.status")["account"]["names"]["count"]
-        d.call("tensor.create", data=[1, 2], name="weights")
-        as_uid(OTHER, lambda: call(f.socket, "tensor.create", data=[3], name="weights"))
-        raises(lambda: as_uid(THIRD, lambda: call(f.socket, "tensor.open", name="weights")), "NotFound", str(THIRD))
-        equal(as_uid(OTHER, lambda: call(f.socket, "tensor.open", name="weights"))["shape"], [1])
-        equal((as_uid(OTHER, own_names), as_uid(THIRD, own_names), own_names()), (1, 0, 2))
-        as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="weights"))
-        equal(d.call("tensor.open", name="weights")["shape"], [2])
-        d.call("tensor.unlink", name="weights")
-
-
-def test_another_uid_sees_its_own_figures():
-    with daemon_for("--allow-uid", str(OTHER)) as f, f.connect() as d:
-        d.call("op.call", **ADD)
-        d.call("tensor.create", data=[1, 2], name="mine")
-        raises(lambda: d.call("tensor.open", name="nobody"), "NotFound")
-        def figures():
-            with dispatchd.connect(f.socket, 60) as other:
-                raises(lambda: other.call("plugin.load", path=TEMPLATE), "PermissionError")
-                other.call("tensor.create", data=[3], name="theirs")
 def test_a_connection_that_was_opened_has_the_uid_of_its_client():
     """Its socket was made by the daemon, whose own uid the kernel would name."""
     with tempfile.TemporaryDirectory() as directory:
@@ -572,6 +572,29 @@ def test_a_connection_that_was_opened_has_the_uid_of_its_client():
             contains(f.loaded(owner), "template")
 
 
+def test_each_uid_has_names_of_its_own():
+    with daemon_for("--allow-uid", str(OTHER), "--allow-uid", str(THIRD)) as f, f.connect() as d:
+        def own_names():
+            return call(f.socket, "server.status")["account"]["names"]["count"]
+        d.call("tensor.create", data=[1, 2], name="weights")
+        as_uid(OTHER, lambda: call(f.socket, "tensor.create", data=[3], name="weights"))
+        raises(lambda: as_uid(THIRD, lambda: call(f.socket, "tensor.open", name="weights")), "NotFound", str(THIRD))
+        equal(as_uid(OTHER, lambda: call(f.socket, "tensor.open", name="weights"))["shape"], [1])
+        equal((as_uid(OTHER, own_names), as_uid(THIRD, own_names), own_names()), (1, 0, 2))
+        as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="weights"))
+        equal(d.call("tensor.open", name="weights")["shape"], [2])
+        d.call("tensor.unlink", name="weights")
+
+
+def test_another_uid_sees_its_own_figures():
+    with daemon_for("--allow-uid", str(OTHER)) as f, f.connect() as d:
+        d.call("op.call", **ADD)
+        d.call("tensor.create", data=[1, 2], name="mine")
+        raises(lambda: d.call("tensor.open", name="nobody"), "NotFound")
+        def figures():
+            with dispatchd.connect(f.socket, 60) as other:
+                raises(lambda: other.call("plugin.load", path=TEMPLATE), "PermissionError")
+                other.call("tensor.create", data=[3], name="theirs")
                 return other.call("server.metrics")["text"]
         theirs, all_of_them = as_uid(OTHER, figures), d.call("server.metrics")["text"]
         contains(theirs, "dispatchd_connections 1\n")
