@@ -10,7 +10,7 @@ static void show_warnings(const cJSON *result)
     const cJSON *warning;
 
     cJSON_ArrayForEach(warning, member(result, "warnings"))
-        printf("  warning: %s\n", warning->valuestring);
+        printf("  warning: %s\n", text_of(warning, "message"));
 }
 
 static void show_old(const cJSON *old)

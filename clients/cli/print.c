@@ -444,6 +444,6 @@ void print_outputs(const cJSON *result)
     const cJSON *warning, *output;
 
     cJSON_ArrayForEach(warning, member(result, "warnings"))
-        fprintf(stderr, "dispatchctl: warning: %s\n", warning->valuestring);
+        fprintf(stderr, "dispatchctl: warning: %s\n", text_of(warning, "message"));
     cJSON_ArrayForEach(output, member(result, "outputs")) print_value(output);
 }

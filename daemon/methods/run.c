@@ -405,8 +405,19 @@ int run_attach(request *rq, dp_tensor *packed, size_t bytes)
 void warnings_to_json(const request *rq, jw *w)
 {
     size_t n;
-    const char *const *texts = dp_ctx_warnings(rq->ctx, &n);
+    const dp_warning *all = dp_ctx_warnings(rq->ctx, &n);
 
-    if (n > 0)
-        member_strings(w, "warnings", texts, n);
+    if (n == 0)
+        return;
+    jw_key(w, "warnings");
+    jw_array(w);
+    for (size_t i = 0; i < n; i++) {
+        jw_object(w);
+        member_str(w, "type", "UserWarning"); /* PyTorch's, for what TORCH_WARN() says */
+        member_str(w, "message", all[i].text);
+        jw_key(w, "op");
+        jw_str(w, all[i].op); /* NULL: null */
+        jw_object_end(w);
+    }
+    jw_array_end(w);
 }

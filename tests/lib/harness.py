@@ -28,6 +28,11 @@ def contains(text, part, what=""):
         raise AssertionError(f"{what + ': ' if what else ''}no {part!r} in {text!r}")
 
 
+def warnings(answer):
+    """The texts of an answer's warnings."""
+    return [w["message"] for w in answer.get("warnings", [])]
+
+
 def raises(fn, type_, *parts):
     """fn must fail with a dispatchd.Error of this type whose message has every part; returns it."""
     import dispatchd

@@ -83,7 +83,7 @@ struct dp_ctx {
     dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
     const dp_waits *waits;   /* called around waits for a generator; borrowed; NULL: none */
     void *waits_arg;
-    char **warnings; /* texts for the answer to the request; owned */
+    dp_warning *warnings; /* for the answer to the request; owned, with their texts */
     uint32_t n_warnings, cap_warnings;
     dp_error error;
     dpi_state states[DP_LIMIT_GUARDS + 1];

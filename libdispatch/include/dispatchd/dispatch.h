@@ -625,8 +625,12 @@ DP_API void dp_ctx_end(dp_ctx *ctx);
 DP_API int dp_shapes_pin(dp_error *err);
 DP_API void dp_shapes_unpin(void);
 
-/* Return the warnings of kernels since dp_ctx_reset(), in order: *n texts, borrowed until then. */
-DP_API const char *const *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
+typedef struct dp_warning {
+    const char *op; /* name of the operator whose kernel gave the warning; NULL: none was running */
+    const char *text;
+} dp_warning;
+/* Return the warnings since dp_ctx_reset(), in order: an array of *n, borrowed until then. */
+DP_API const dp_warning *dp_ctx_warnings(const dp_ctx *ctx, size_t *n);
 /* Set the thread's floating-point environment to C's default, after a call or a run named `ran`.
  * Kernels may have changed parts of it that are not compared after each call: exceptions that trap,
  * and the x87 control word.  If so, add a warning. */

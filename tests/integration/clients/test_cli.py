@@ -254,7 +254,7 @@ def test_warnings_go_to_standard_error(f):
     equal(f.ctl("call", "warns::warn", "careful", "2"),
           ("2\n", "dispatchctl: warning: careful 0\ndispatchctl: warning: careful 1\n"))
     out, error = f.ctl("call", "warns::warn", "careful", "3", "same=true", "--json")
-    equal((json.loads(out), error), ({"outputs": [3], "warnings": ["careful 0"]}, ""))
+    equal((json.loads(out), error), ({"outputs": [3], "warnings": [{"type": "UserWarning", "message": "careful 0", "op": "warns::warn"}]}, ""))
     path = os.path.join(f.dir, "w.json")
     with open(path, "w") as out:
         json.dump({"inputs": [], "outputs": ["n"],

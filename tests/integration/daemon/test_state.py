@@ -3,7 +3,7 @@ kernel changes it for good."""
 
 import os
 
-from harness import BUILD, contains, equal, main, raises
+from harness import BUILD, contains, equal, main, raises, warnings
 from daemon import TestDaemon
 
 DEFAULT = {"grad_enabled": True, "inference": False, "fallback": "allow"}
@@ -62,9 +62,9 @@ def test_fallbacks_are_reported_or_forbidden(f):
         call = lambda: d.call("op.call", op="aten::relu", args=[{"tensor": x["tensor"]}])
         assert "warnings" not in call()
         d.call("session.set", fallback="report")
-        warnings = call()["warnings"]
-        contains(warnings[0], "aten::relu")
-        contains(warnings[0], "'state'")
+        said = warnings(call())
+        contains(said[0], "aten::relu")
+        contains(said[0], "'state'")
         d.call("session.set", fallback="forbid")
         raises(call, "NotImplementedError", "aten::relu", "slow", "'state'", "state.c")
         d.call("session.set", fallback="allow")

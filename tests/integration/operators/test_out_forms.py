@@ -1,7 +1,7 @@
 """test_out_forms.py -- every operator with one out= argument, called in both of its forms with arguments that
 its schema suggests: where the functional form answers, out= answers the same, and nothing dies."""
 
-from harness import equal, less, main, raises
+from harness import equal, less, main, raises, warnings
 from daemon import TestDaemon
 import dispatchd
 
@@ -93,7 +93,7 @@ def into(d, op, *args, **kwargs):
     said = d.call("op.call", op=op, args=list(args), kwargs={**kwargs, **handles})
     data = [d.call("tensor.read", tensor=t)["data"] for t in outs.values()]
     d.release(*outs.values())
-    return data, [w[:36] for w in said.get("warnings", [])]
+    return data, [w[:36] for w in warnings(said)]
 
 
 def test_overloads_that_autogen_makes(daemon):

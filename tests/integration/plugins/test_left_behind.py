@@ -5,7 +5,7 @@ import platform
 import re
 import time
 
-from harness import BUILD, contains, equal, less, main, wait_until
+from harness import BUILD, contains, equal, less, main, wait_until, warnings
 from daemon import TestDaemon
 
 PLUGINS = os.path.join(BUILD, "tests", "plugins")
@@ -64,7 +64,7 @@ def test_fast_math_while_it_serves():
     with TestDaemon() as daemon, daemon.connect() as d:
         loaded = d.call("plugin.load", path=plugin("fast_math"))
         equal(len(loaded["warnings"]), 1)
-        contains(loaded["warnings"][0], "subnormal results become zero")
+        contains(warnings(loaded)[0], "subnormal results become zero")
         equal(product(d)["data"], SUBNORMAL)
         all_threads(daemon, product, SUBNORMAL, "after the load")
         equal(call(d, "fast_math::half", 3.0)["outputs"], [1.5])
@@ -80,7 +80,7 @@ def test_rounding():
             answers = [call(d, f"leaves_rounding::{op}") for _ in range(2)]
             all_threads(daemon, third, nearest, op)
             if op == "unboxed":  # the first of the plugin's kernels; it is warned of once
-                equal(answers[0]["warnings"], ["plugin 'leaves_rounding': its kernel of leaves_rounding::unboxed "
+                equal(warnings(answers[0]), ["plugin 'leaves_rounding': its kernel of leaves_rounding::unboxed "
                                                f"changed and the host set back: {ENVIRONMENT}"])
             equal([a.get("warnings") for a in answers[op == "unboxed":]], [None] * (2 - (op == "unboxed")), op)
         equal(warned(daemon, "its kernel of leaves_rounding::unboxed"), 1)
@@ -112,7 +112,7 @@ def test_precision_of_long_double():
         before = fourier(d, 1000)["data"]
         answer = narrow(d)
         if platform.machine() == "x86_64":
-            equal(answer["warnings"], ["a kernel that ran in leaves_precision::narrow changed and the host set back: the "
+            equal(warnings(answer), ["a kernel that ran in leaves_precision::narrow changed and the host set back: the "
                                        "floating-point environment (long double of 24 bits)"])
         equal(d.call("tensor.read", tensor=answer["outputs"][0]["tensor"])["data"], numbers)
         equal(d.op("leaves_precision::narrow", {"data": numbers, "dtype": "float64"}, returns="data")["data"], numbers,
@@ -156,7 +156,7 @@ def test_signals():
         equal(warned(daemon, "plugin 'deaf': its on_load changed and the host set back: what signals do "
                              "(SIGINT, SIGTERM)"), 1)
         again = d.call("plugin.reload", plugin="deaf")
-        equal(len([w for w in again["warnings"] if "SIGTERM" in w]), 1)
+        equal(len([w for w in warnings(again) if "SIGTERM" in w]), 1)
         equal(product(d)["data"], SUBNORMAL)
     # its end has sent SIGTERM, and the daemon has left
 
@@ -203,7 +203,7 @@ def test_the_rest():
     with TestDaemon() as daemon, daemon.connect() as d:
         product(d)
         before = settled_state(daemon.pid)
-        loaded = d.call("plugin.load", path=plugin("untidy"))["warnings"]
+        loaded = warnings(d.call("plugin.load", path=plugin("untidy")))
         wait_until(lambda: is_as(before, daemon.pid), "the state after the load is as before")
         equal(len(loaded), 2, loaded)
         contains(loaded[0], "plugin 'untidy': loading it changed and the host set back: the umask (")
@@ -216,7 +216,7 @@ def test_the_rest():
         unloaded = d.call("plugin.unload", plugin="untidy")
         wait_until(lambda: is_as(before, daemon.pid), "the state after the unload is as before")
         equal(unloaded["unmapped"], True)
-        equal([re.sub(r".*'untidy': (.*) changed .*", r"\1", w) for w in unloaded["warnings"]],
+        equal([re.sub(r".*'untidy': (.*) changed .*", r"\1", w) for w in warnings(unloaded)],
               ["its on_unload", "unloading it"])
         equal(warned(daemon, "plugin 'untidy'"), 4)
 
@@ -225,7 +225,7 @@ def test_a_directory_that_was_removed():
     """The plugin's new working directory has no path by the time that it is compared."""
     with TestDaemon() as daemon, daemon.connect() as d:
         before = os.readlink(f"/proc/{daemon.pid}/cwd")
-        loaded = d.call("plugin.load", path=plugin("removed_directory")).get("warnings")
+        loaded = warnings(d.call("plugin.load", path=plugin("removed_directory")))
         equal(os.readlink(f"/proc/{daemon.pid}/cwd"), before)
         equal(loaded, ["plugin 'removed_directory': its on_load changed and the host set back: the working "
                        f"directory ('{before[:100]}' became '(no path)')"])
@@ -233,9 +233,9 @@ def test_a_directory_that_was_removed():
 
 def test_describe_tells_of_fast_math():
     with TestDaemon() as daemon, daemon.connect() as d:
-        warnings = d.call("plugin.describe", path=plugin("fast_math"))["warnings"]
-        equal(len(warnings), 1, warnings)
-        contains(warnings[0], "links crtfastmath")
+        said = d.call("plugin.describe", path=plugin("fast_math"))["warnings"]
+        equal(len(said), 1, said)
+        contains(said[0], "links crtfastmath")
         equal(d.call("plugin.describe", path=plugin("version_1"))["warnings"], [])
 
 

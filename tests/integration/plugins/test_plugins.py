@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import threading
 
-from harness import BUILD, SANITIZED, contains, equal, main, raises, wait_until
+from harness import BUILD, SANITIZED, contains, equal, main, raises, wait_until, warnings
 from daemon import TestDaemon
 import dispatchd
 
@@ -309,7 +309,7 @@ def test_a_reload_without_adopt_says_what_it_costs(f):
     f.load("faulting_device.so")
     lost = [f.client.op("myfault::to", X)["tensor"] for _ in range(2)]
     answer = f.client.call("plugin.reload", plugin="faulting_device")
-    equal([w for w in answer["warnings"] if "storage" in w],
+    equal([w for w in warnings(answer) if "storage" in w],
           ["plugin 'faulting_device': 2 storages of its device 'faultdev' went with the code before it, since it has no "
            "'adopt'"], "warnings of the reload")
     raises(lambda: f.client.call("tensor.read", tensor=lost[0]), "RuntimeError", "backend faultdev was unloaded")

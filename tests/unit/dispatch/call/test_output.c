@@ -135,10 +135,11 @@ START_TEST(outputs_are_made_resized_or_checked)
     ck_assert_uint_eq(n, 0);
     refuse("o::f_", wrong, "output with shape [4, 4] doesn't match the broadcast shape [2, 3]");
     expect("o::f.out", wrong, 1);
-    const char *const *texts = dp_ctx_warnings(ctx, &n);
+    const dp_warning *texts = dp_ctx_warnings(ctx, &n);
     ck_assert_uint_eq(n, 1);
+    ck_assert_str_eq(texts[0].op, "o::f.out");
     ck_assert_str_eq(
-        texts[0],
+        texts[0].text,
         "An output with one or more elements was resized since it had shape [4, 4], which does not "
         "match the required output shape [2, 3]. This behavior is deprecated, and in a future "
         "PyTorch release outputs will not be resized unless they have zero elements. You can "
@@ -232,10 +233,11 @@ START_TEST(outputs_of_the_iterator_are_resized_with_the_warning)
     ck_assert_ptr_eq(outs[0], out);
     DP_VIEW(v, out);
     ck_assert_int_eq(v.sizes[0], 2);
-    const char *const *texts = dp_ctx_warnings(ctx, &n);
+    const dp_warning *texts = dp_ctx_warnings(ctx, &n);
     ck_assert_uint_eq(n, 1);
-    ck_assert_ptr_nonnull(strstr(texts[0], "had shape [4, 4], which does not match the required "
-                                           "output shape [2, 3]"));
+    ck_assert_ptr_nonnull(strstr(texts[0].text,
+                                 "had shape [4, 4], which does not match the required "
+                                 "output shape [2, 3]"));
     dp_tensor *small = make(1, 3), *ins[2] = {small, in};
     dp_iter_config both = dp_iter_of(DP_ITER_BINARY, 1, &small, 2, ins);
     ck_assert_int_eq(dp_iter_init(ctx, &both, &it), DP_ERUNTIME);

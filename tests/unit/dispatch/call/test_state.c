@@ -314,9 +314,9 @@ START_TEST(state_mode_forbids_fallbacks_of_backends)
     int outer = dp_guard_mode(ctx, &m);
     ck_assert_int_eq(dp_call_boxed(ctx, op, &arg, 1, &ret, 1), 0);
     dp_values_release(&ret, 1);
-    const char *const *warnings = dp_ctx_warnings(ctx, &n);
+    const dp_warning *warnings = dp_ctx_warnings(ctx, &n);
     ck_assert_uint_eq(n, 1);
-    ck_assert_str_eq(warnings[0], "t::f: served by the fallback of plugin 'slow' for CUDA");
+    ck_assert_str_eq(warnings[0].text, "t::f: served by the fallback of plugin 'slow' for CUDA");
     m.fallback = DP_FALLBACK_FORBID;
     int depth = dp_guard_mode(ctx, &m);
     ck_assert_int_eq(dp_call_boxed(ctx, op, &arg, 1, &ret, 1), DP_ENOTIMPL);

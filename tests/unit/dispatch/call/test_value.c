@@ -109,10 +109,11 @@ START_TEST(warnings_come_once_each_and_are_bounded)
         dp_warn(ctx, "%s", "again");
         dp_warn(ctx, "number %d", i);
     }
-    const char *const *texts = dp_ctx_warnings(ctx, &n);
+    const dp_warning *texts = dp_ctx_warnings(ctx, &n);
     ck_assert_uint_eq(n, 4);
-    ck_assert_str_eq(texts[0], "again");
-    ck_assert_str_eq(texts[3], "number 2");
+    ck_assert_str_eq(texts[0].text, "again");
+    ck_assert_str_eq(texts[3].text, "number 2");
+    ck_assert_ptr_null(texts[3].op); /* no kernel runs */
     /* cut where a character begins: the limit falls between the two bytes of one */
     ck_assert_int_eq(DP_LIMIT_WARNING_BYTES % 2, 0);
     long_one[0] = 'x';
@@ -120,12 +121,12 @@ START_TEST(warnings_come_once_each_and_are_bounded)
         memcpy(long_one + i, "\xc3\xa4", 3);
     dp_warn(ctx, "%s", long_one);
     texts = dp_ctx_warnings(ctx, &n);
-    ck_assert_uint_eq(strlen(texts[4]), DP_LIMIT_WARNING_BYTES - 1);
+    ck_assert_uint_eq(strlen(texts[4].text), DP_LIMIT_WARNING_BYTES - 1);
     for (int i = 0; i < 100; i++)
         dp_warn(ctx, "more %d", i);
     texts = dp_ctx_warnings(ctx, &n);
     ck_assert_uint_eq(n, DP_LIMIT_WARNINGS);
-    ck_assert_ptr_nonnull(strstr(texts[n - 1], "more warnings than the 32"));
+    ck_assert_ptr_nonnull(strstr(texts[n - 1].text, "more warnings than the 32"));
     dp_ctx_reset(ctx);
     dp_ctx_warnings(ctx, &n);
     ck_assert_uint_eq(n, 0);
