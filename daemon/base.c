@@ -9,6 +9,10 @@ atomic_int_fast64_t limits_in_force[LIMITS] = {LIMIT_MAP(DEFAULT_)};
 #define NAME_(NAME, name, value) #name,
 const char *const limit_names[LIMITS] = {LIMIT_MAP(NAME_)};
 #undef NAME_
+#define LIBRARY_(NAME, name, value) {#name, DP_LIMIT_##NAME},
+const library_limit library_limits[LIBRARY_LIMITS] = {DP_LIMIT_MAP(LIBRARY_)
+                                                          DP_PROGRAM_LIMIT_MAP(LIBRARY_)};
+#undef LIBRARY_
 
 uint64_t nanos(void)
 {

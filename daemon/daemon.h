@@ -4,6 +4,7 @@
 #define DAEMON_H
 
 #include <dispatchd/dispatch.h>
+#include <dispatchd/program.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -90,6 +91,16 @@ enum { LIMIT_MAP(LIMIT_INDEX_) LIMITS }; /* indices into limits_in_force */
 #undef LIMIT_INDEX_
 extern const int64_t limit_defaults[LIMITS]; /* defined in base.c, like limit_names */
 extern const char *const limit_names[LIMITS];
+/* The limits of the library and of programs, which server.hello reports, too, and nothing can set.
+ */
+#define LIBRARY_INDEX_(NAME, name, value) LIBRARY_LIMIT_##NAME,
+enum { DP_LIMIT_MAP(LIBRARY_INDEX_) DP_PROGRAM_LIMIT_MAP(LIBRARY_INDEX_) LIBRARY_LIMITS };
+#undef LIBRARY_INDEX_
+typedef struct library_limit {
+    const char *name;
+    int64_t value;
+} library_limit;
+extern const library_limit library_limits[LIBRARY_LIMITS]; /* defined in base.c */
 /* The limits in force, which a config file may change while the daemon runs (limits.c).  Use
  * LIMIT(), not LIMIT_NAME, except for the size of an array: config files cannot set a limit above
  * the size of such an array. */

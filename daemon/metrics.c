@@ -17,12 +17,7 @@ const char *const metric_failures[FAILURES] = {DP_ERROR_MAP(WIRE_) "ParseError",
 
 const char *metric_limit_name(size_t i)
 {
-#define NAME_(NAME, name, value) #name,
-    static const char *const library[METRIC_LIBRARY_LIMITS] = {DP_LIMIT_MAP(NAME_)
-                                                                   DP_PROGRAM_LIMIT_MAP(NAME_)};
-#undef NAME_
-
-    return i < LIMITS ? limit_names[i] : library[i - LIMITS];
+    return i < LIMITS ? limit_names[i] : library_limits[i - LIMITS].name;
 }
 
 /* -- tables -- */

@@ -57,12 +57,7 @@ typedef struct metric_method {
 } metric_method;
 
 /* Limits of the daemon, of the library and of programs, in this order. */
-enum {
-#define METRIC_LIMIT_(NAME, name, value) METRIC_LIMIT_##NAME,
-    DP_LIMIT_MAP(METRIC_LIMIT_) DP_PROGRAM_LIMIT_MAP(METRIC_LIMIT_) METRIC_LIBRARY_LIMITS,
-#undef METRIC_LIMIT_
-    METRIC_LIMITS = LIMITS + METRIC_LIBRARY_LIMITS
-};
+enum { METRIC_LIMITS = LIMITS + LIBRARY_LIMITS };
 const char *metric_limit_name(size_t i); /* i < METRIC_LIMITS */
 
 typedef struct metric_table {

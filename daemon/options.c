@@ -148,15 +148,20 @@ static int add_id(id_list *l, int64_t id, dp_error *err)
     return 0;
 }
 
+static int refuse_fixed(int64_t value, const char *text, const char *where, dp_error *err)
+{
+    return dp_error_set(err, DP_EVALUE,
+                        "%s: this limit is fixed at %lld, expected a limit that can be set, got "
+                        "'%s'",
+                        where, (long long)value, text);
+}
+
 static int set_limit(options *o, size_t at, const char *text, const char *where, dp_error *err)
 {
     limit_range range = limits_range(at);
 
     if (range.high == 0)
-        return dp_error_set(err, DP_EVALUE,
-                            "%s: this limit is fixed at %lld, expected a limit that can be set, "
-                            "got '%s'",
-                            where, (long long)limit_defaults[at], text);
+        return refuse_fixed(limit_defaults[at], text, where, err);
     return quantity_read(text, quantity_unit(limit_names[at]), range.low, range.high, where,
                          &o->limits[at], err);
 }
@@ -205,6 +210,18 @@ static size_t find_key(const char *name)
     return i;
 }
 
+/* Return the error about a key that no option and no limit of the daemon has. */
+static int refuse_key(const char *name, const char *value, const char *where, dp_error *err)
+{
+    for (size_t i = 0; i < LIBRARY_LIMITS; i++)
+        if (strcmp(library_limits[i].name, name) == 0)
+            return refuse_fixed(library_limits[i].value, value, where, err);
+    return dp_error_set(err, DP_EVALUE,
+                        "%s: unknown key, expected an option of dispatchd --help or a limit of "
+                        "server.hello, got value '%s'",
+                        where, value);
+}
+
 static int set_key(options *o, size_t i, const char *text, const char *where, dp_error *err)
 {
     return i < ROWS ? set(o, &rows[i], text, where, err) : set_limit(o, i - ROWS, text, where, err);
@@ -220,10 +237,7 @@ static int set_from_file(void *arg, const char *where, const char *name, const c
 
     snprintf(at, sizeof(at), "%s: %s", where, name);
     if (i == KEYS)
-        return dp_error_set(err, DP_EVALUE,
-                            "%s: unknown key, expected an option of dispatchd --help or a limit of "
-                            "server.hello, got value '%s'",
-                            at, value);
+        return refuse_key(name, value, at, err);
     if (i < ROWS && rows[i].when == LINE_ONLY)
         return dp_error_set(err, DP_EVALUE,
                             "%s: only the command line may have this option, got value '%s'", at,

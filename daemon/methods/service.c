@@ -28,19 +28,12 @@ static int check_ms(const char *name, int64_t ms, int64_t most, dp_error *err)
 
 static void write_limits(jw *w)
 {
-#define LIBRARY_(NAME, name, value) {#name, DP_LIMIT_##NAME},
-    static const struct {
-        const char *name;
-        int64_t value;
-    } library[] = {DP_LIMIT_MAP(LIBRARY_) DP_PROGRAM_LIMIT_MAP(LIBRARY_)};
-#undef LIBRARY_
-
     jw_key(w, "limits");
     jw_object(w);
     for (size_t i = 0; i < LIMITS; i++)
         member_int(w, limit_names[i], atomic_load(&limits_in_force[i]));
-    for (size_t i = 0; i < sizeof(library) / sizeof(library[0]); i++)
-        member_int(w, library[i].name, library[i].value);
+    for (size_t i = 0; i < LIBRARY_LIMITS; i++)
+        member_int(w, library_limits[i].name, library_limits[i].value);
     jw_object_end(w);
 }
 

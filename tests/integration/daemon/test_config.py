@@ -75,6 +75,7 @@ def test_a_wrong_config_is_refused_with_file_and_line():
           "dispatchd: conf:2: linger_ms: expected a number of milliseconds from 0 to 31622400000 "
           "(a unit may follow: ms, s, min or h), got '5 MiB'")
     contains(refused("descriptors = 3"), "conf:1: descriptors: this limit is fixed at 16")
+    contains(refused("warm_bytes = 3"), "conf:1: warm_bytes: this limit is fixed at 268435456")
     contains(refused("sesions = 3"), "conf:1: sesions: unknown key")
     contains(refused("workers = 2", options=["--workers", "0"]), "--workers: expected a number from 1 to 256, got '0'")
 

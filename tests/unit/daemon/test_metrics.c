@@ -249,7 +249,7 @@ START_TEST(refusals_are_counted_by_limit)
     ck_assert_uint_eq(refusals_after("sessions"), 1);
     ck_assert_uint_eq(copy.refusals[LIMIT_AT_SESSIONS], 1);
     ck_assert_uint_eq(refusals_after("call_depth"), 2);
-    ck_assert_uint_eq(copy.refusals[LIMITS + METRIC_LIMIT_CALL_DEPTH], 1);
+    ck_assert_uint_eq(copy.refusals[LIMITS + LIBRARY_LIMIT_CALL_DEPTH], 1);
     ck_assert_uint_eq(copy.methods[0].failures[FAILURE_DP_ERESOURCE], 4);
 }
 END_TEST
