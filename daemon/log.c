@@ -2,7 +2,8 @@
  * generation=3, or the same as a JSON object (log_json.c).
  *
  * Each line is written by a single write(), so lines of several threads never mix.  A line that
- * cannot be written is lost, and no operation fails because of it.  Every function may be called on
+ * cannot be written, such as on a full disk, is lost, and no operation fails because of it.  When
+ * the log can be written again, a line says how many were lost.  Every function may be called on
  * any thread. */
 #define _GNU_SOURCE /* for dup3() */
 #include "log_json.h"
@@ -21,6 +22,8 @@ static atomic_int log_fd = STDERR_FILENO, format_now = LOG_TEXT;
  * thread that is about to write may have read it. */
 static int file_fd = -1;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER; /* protects `file_fd` */
+static atomic_ullong lost_lines; /* lines lost since the last report of lost lines */
+static atomic_bool torn;         /* the log ends in the first part of a line that was lost */
 
 void log_level_set(int level)
 {
@@ -120,15 +123,49 @@ static size_t print_text(char line[LOG_LINE_BYTES], int level, const char *event
     return n;
 }
 
-static void write_line(int level, const char *event, uint64_t left_out, const char *format,
-                       va_list ap)
+/* Write one line.  false: it is lost. */
+static bool write_bytes(int level, const char *event, uint64_t left_out, const char *format,
+                        va_list ap)
 {
     char line[LOG_LINE_BYTES];
     size_t n = log_format() == LOG_JSON ? print_json(line, level, event, left_out, format, ap)
                                         : print_text(line, level, event, left_out, format, ap);
+    ssize_t written = write(atomic_load(&log_fd), line, n);
 
-    if (write(atomic_load(&log_fd), line, n) < 0)
+    if (written > 0 && (size_t)written < n)
+        atomic_store(&torn, true);
+    return written == (ssize_t)n;
+}
+
+static bool write_event(int level, const char *event, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    bool written = write_bytes(level, event, 0, format, ap);
+    va_end(ap);
+    return written;
+}
+
+/* Report the lines that were lost, if the log can be written again.  `n`: their number. */
+static void report_lost(unsigned long long n)
+{
+    if (atomic_exchange(&torn, false) && write(atomic_load(&log_fd), "\n", 1) != 1)
+        atomic_store(&torn, true);
+    else if (write_event(LOG_WARN, "log.lost", "lines=%llu", n))
         return;
+    atomic_fetch_add(&lost_lines, n);
+}
+
+static void write_line(int level, const char *event, uint64_t left_out, const char *format,
+                       va_list ap)
+{
+    unsigned long long lost = atomic_load_explicit(&lost_lines, memory_order_relaxed);
+
+    if (lost > 0 && (lost = atomic_exchange(&lost_lines, 0)) > 0)
+        report_lost(lost);
+    if (!write_bytes(level, event, left_out, format, ap))
+        atomic_fetch_add(&lost_lines, 1);
 }
 
 static bool is_logged(int level)

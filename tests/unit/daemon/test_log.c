@@ -1,10 +1,12 @@
-/* test_log.c -- one line an event, whatever the texts in it; levels; and gates that count what they
- * leave out. */
+/* test_log.c -- one line an event, whatever the texts in it; levels; gates that count what they
+ * leave out; and lines that are lost, because the log cannot be written. */
 #include "daemon.h"
 #include "unit.h"
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static char path[] = "/tmp/dispatchd-log-XXXXXX";
@@ -96,6 +98,35 @@ START_TEST(a_gate_lets_one_line_pass_and_counts_the_others)
 }
 END_TEST
 
+/* As if the log's file system were full once the log has this many bytes. */
+static void limit_file(rlim_t bytes)
+{
+    struct rlimit r;
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &r), 0);
+    r.rlim_cur = bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &r), 0);
+}
+
+START_TEST(lost_lines_are_counted)
+{
+    log_event(LOG_INFO, "first", "x=1");
+    size_t bytes = strlen(logged());
+    limit_file(bytes + 10); /* ten bytes of the next line are written */
+    for (int i = 0; i < 3; i++)
+        log_event(LOG_INFO, "lost", "i=%d", i);
+    ck_assert_uint_eq(strlen(logged()), bytes + 10);
+    limit_file(RLIM_INFINITY);
+    log_event(LOG_INFO, "next", "x=2");
+    log_event(LOG_INFO, "last", "x=3");
+    ck_assert_uint_eq(lines(logged()), 5);
+    ck_assert_int_eq(text[bytes + 10], '\n');
+    ck_assert_msg(strstr(text, "Z warn log.lost lines=3\n") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, " next x=2\n") < strstr(text, " last x=3\n"), "%s", text);
+}
+END_TEST
+
 START_TEST(a_log_that_cannot_be_opened_is_an_error)
 {
     ck_assert_int_eq(log_open("/nowhere/at/all", &err), DP_ERUNTIME);
@@ -110,5 +141,6 @@ UNIT_SUITE(log)
     tcase_add_test(tc, a_long_line_is_cut);
     tcase_add_test(tc, levels_below_are_left_out);
     tcase_add_test(tc, a_gate_lets_one_line_pass_and_counts_the_others);
+    tcase_add_test(tc, lost_lines_are_counted);
     tcase_add_test(tc, a_log_that_cannot_be_opened_is_an_error);
 }
