@@ -60,7 +60,7 @@ enum {
     DPC_EARGUMENT = -1, /* an argument or a request is wrong; nothing was sent */
     DPC_EMEMORY = -2,   /* out of memory; after dpc_call() the daemon may have run the request */
     DPC_ECONNECT = -3,  /* no daemon accepts connections at the path */
-    DPC_EPEER = -4,     /* the server runs neither as root nor as this user */
+    DPC_EPEER = -4,     /* the server runs as a user whom this one does not trust */
     DPC_EBROKEN = -5, /* the connection ended; only dpc_reconnect() makes the client usable again */
     DPC_EPROTOCOL = -6, /* the daemon's answer is not as the protocol says; then as DPC_EBROKEN */
     DPC_EDAEMON = -7,   /* the daemon answered an error: `type` and `message` are the daemon's */
@@ -113,8 +113,8 @@ typedef struct dpc_options {
  * fit.  Thread: any, as for getenv(). */
 DPC_API const char *dpc_socket_path(const char *path, char *buf, size_t bytes);
 
-/* Connect to the daemon, check by SO_PEERCRED that root or this user runs it, and greet it with
- * server.hello.  `options` NULL: the defaults.  `*out` is owned: dpc_close().  Errors: EARGUMENT,
+/* Connect to the daemon, check by SO_PEERCRED that root, this user or the user whose number is in
+ * $DISPATCHD_SERVER_UID runs it, and greet it with server.hello.  `options` NULL: the defaults.  `*out` is owned: dpc_close().  Errors: EARGUMENT,
  * EMEMORY, ECONNECT, EPEER, EBROKEN, EPROTOCOL, EDAEMON (an unknown session_key is the daemon's
  * "NotFound"), ETIMEOUT.  Thread: any. */
 DPC_API int dpc_connect(const dpc_options *options, dpc_client **out, dpc_error *err);

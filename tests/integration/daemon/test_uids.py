@@ -7,6 +7,7 @@ import json
 import mmap
 import os
 import shutil
+import subprocess
 import tempfile
 import time
 
@@ -119,6 +120,36 @@ def test_other_uids_call_operators_and_own_tensors(f):
             return [d.call("op.call", **ADD)["outputs"][0]["data"], account,
                     d.call("tensor.list")["tensors"][0]["tensor"] == t]
     equal(as_uid(OTHER, use), [[2, 3], {"count": 1, "bytes": 400}, True])
+
+
+def test_clients_trust_a_daemon_of_another_uid_when_told_to():
+    """The daemon runs as OTHER, and allows THIRD; both clients of ours refuse it unless $DISPATCHD_SERVER_UID names OTHER."""
+    folder = tempfile.mkdtemp(prefix="dispatchd-uids-")
+    os.chmod(folder, 0o777)
+    path = os.path.join(folder, "s")
+    os.environ["DISPATCHD_SERVER_UID"] = str(OTHER)
+    daemon = TestDaemon("--no-plugins", "--mode", "0666", "--allow-uid", str(THIRD), "--allow-uid", "0",
+                        "--cache-dir", os.path.join(folder, "cache"), socket=path,
+                        preexec=lambda: (os.setgroups([]), os.setgid(65534), os.setuid(OTHER)))
+
+    def ctl(**env):
+        done = subprocess.run([os.path.join(BUILD, "dispatchctl"), "--socket", path, "raw", "server.hello"], env=env,
+                              capture_output=True, text=True, timeout=60)
+        return [done.returncode, done.stderr]
+    try:
+        equal(as_uid(THIRD, lambda: call(path, "server.hello")["session"] > 0), True)
+        equal(as_uid(THIRD, lambda: ctl(DISPATCHD_SERVER_UID=str(OTHER))), [0, ""])
+        del os.environ["DISPATCHD_SERVER_UID"]
+        equal(as_uid(THIRD, lambda: connects(path)), False)
+        for env in ({}, {"DISPATCHD_SERVER_UID": str(THIRD)}, {"DISPATCHD_SERVER_UID": f"{OTHER}x"}):
+            status, said = as_uid(THIRD, lambda: ctl(**env))
+            equal(status, 3, said)
+            contains(said, f"runs as uid {OTHER}, not as root or as you ({THIRD}); if you trust that user, set "
+                           f"DISPATCHD_SERVER_UID={OTHER}")
+    finally:
+        os.environ.pop("DISPATCHD_SERVER_UID", None)
+        daemon.stop()
+        shutil.rmtree(folder)
 
 
 def refused_method(f, method, /, *parts, **params):
