@@ -62,6 +62,7 @@ static int send_request(cli *c, const char *method, cJSON *params, dpc_answer **
     dpc_request_free(r);
     if (rc == 0 && dpc_receive(c->client, -1, a, &err) == 0)
         return CLI_OK;
+    end_progress();
     if (!c->quiet)
         fprintf(stderr, "dispatchctl: %s\n", err.message);
     return CLI_NO_CONNECTION;
@@ -75,6 +76,7 @@ static int print_error(cli *c, const cJSON *error)
     const char *op = text_of(member(error, "data"), "op");
     bool named = strstr(message, op) != NULL;
 
+    end_progress();
     if (c->quiet)
         return CLI_ERROR;
     if (c->json) {

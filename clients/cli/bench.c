@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { CALLS = 1000, CALLS_MOST = 10000000, BAR = 40, BINS = 64 };
+enum { FIRST_DRAW_US = 500000, DRAW_US = 100000 }; /* when the progress bar is drawn */
 
 static double now(void)
 {
@@ -149,16 +151,26 @@ static int call_once(cli *c, const cJSON *params, double *micros)
     return rc;
 }
 
-/* Call `warm_up` times without measuring, then `n` times. */
+/* Call `warm_up` times without measuring, then `n` times.  On a terminal, a bar shows how many of
+ * all these calls have been made, if they take longer than FIRST_DRAW_US. */
 static int run(cli *c, const cJSON *params, size_t warm_up, size_t n, double *times)
 {
-    double ignored;
+    bool shown = isatty(STDERR_FILENO) && !c->json, drawn = false;
+    double draw_at = now() + FIRST_DRAW_US, all = (double)(warm_up + n), ignored;
+    char *what = text_printf("%.0f calls", all);
     int rc = CLI_OK;
 
-    for (size_t i = 0; rc == CLI_OK && i < warm_up; i++)
-        rc = call_once(c, params, &ignored);
-    for (size_t i = 0; rc == CLI_OK && i < n; i++)
-        rc = call_once(c, params, &times[i]);
+    for (size_t i = 0; rc == CLI_OK && i < warm_up + n; i++) {
+        rc = call_once(c, params, i < warm_up ? &ignored : &times[i - warm_up]);
+        if (!shown || now() < draw_at)
+            continue;
+        draw_progress((double)i, all, what);
+        drawn = true;
+        draw_at = now() + DRAW_US;
+    }
+    if (rc == CLI_OK && drawn)
+        draw_progress(all, all, what);
+    free(what);
     return rc;
 }
 

@@ -132,6 +132,11 @@ char *cell_micros(const cJSON *row, const char *member);   /* nanoseconds as mic
 char *cell_location(const cJSON *row, const char *member); /* "file:line" of the row */
 char *cell_count(const cJSON *row, const char *member);    /* length of an array */
 char *cell_mark(const cJSON *row, const char *member);     /* "yes" for true, else "" */
+/* Draw a progress bar on standard error, over the one drawn before: "[####      ]  40 % of WHAT".
+ * The line ends when `done` reaches `total`, or by end_progress(), before anything else is printed.
+ */
+void draw_progress(double done, double total, const char *what);
+void end_progress(void);
 /* Format like printf() into owned text. */
 char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_table(const cJSON *rows, const column *columns, size_t n);

@@ -34,6 +34,30 @@ char *text_printf(const char *format, ...)
     return need(n < 0 ? NULL : s);
 }
 
+/* -- progress -- */
+
+static bool progress_shown; /* the last line of the terminal is a bar that has not ended */
+
+void draw_progress(double done, double total, const char *what)
+{
+    enum { BAR = 30 };
+    double part = total > 0 ? fmin(done / total, 1) : 1;
+    int filled = (int)(part * BAR);
+
+    fprintf(stderr, "\r[%.*s%*s] %3.0f %% of %s", filled, "##############################",
+            BAR - filled, "", part * 100, what);
+    progress_shown = true;
+    if (part >= 1)
+        end_progress();
+}
+
+void end_progress(void)
+{
+    if (progress_shown)
+        fputc('\n', stderr);
+    progress_shown = false;
+}
+
 /* -- JSON -- */
 
 /* Write `d` so that it reads back as the same value; JSON numbers are finite. */

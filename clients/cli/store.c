@@ -1,5 +1,5 @@
-/* store.c -- verbs for tensors that stay: files of tensors (save, load) and named tensors (name,
- * unlink, names). */
+/* store.c -- verbs for tensors that stay: files of tensors (save, load, store) and named tensors
+ * (name, unlink, names). */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,20 +8,17 @@
 
 /* -- files -- */
 
-enum { BAR = 30 }; /* characters of a progress bar */
-
-/* Draw how far a transfer is over the line drawn before: "[####      ]  40 % of 12.5 MiB". */
+/* Draw how far a transfer is. */
 static void draw(cli *c, const char *method, const cJSON *params)
 {
     double done = number_of(params, "done"), total = number_of(params, "total");
-    double part = total > 0 ? done / total : 1;
-    int filled = (int)(part * BAR);
 
     (void)c;
     if (strcmp(method, "store.progress") != 0)
         return;
-    fprintf(stderr, "\r[%.*s%*s] %3.0f %% of %.1f MiB%s", filled, "##############################",
-            BAR - filled, "", part * 100, total / (1 << 20), done >= total ? "\n" : "");
+    char *what = text_printf("%.1f MiB", total / (1 << 20));
+    draw_progress(done, total, what);
+    free(what);
 }
 
 /* Ask for notifications, and draw them, if --progress is given or a terminal shows them. */
@@ -183,6 +180,11 @@ static void show_names(const cJSON *result)
     cJSON_Delete(rows);
 }
 
+static int stats(cli *c)
+{
+    return words_fit(c, 0, 0) ? ask(c, "store.stats", NULL, print_members) : CLI_USAGE;
+}
+
 static int names(cli *c)
 {
     return words_fit(c, 0, 0) ? ask(c, "tensor.names", NULL, show_names) : CLI_USAGE;
@@ -195,6 +197,8 @@ const verb verbs_store[] = {
      "write tensors to a safetensors file in the daemon's --data-path", save},
     {"load", "FILE [--prefix TEXT] [--name] [--progress]",
      "read tensors from such a file; --name: each gets its name in the file", load},
+    {"store", "",
+     "the daemon's --data-path, and what save and load have done there", stats},
     {"name", "HANDLE NAME",
      "give a tensor a name, which outlives the session", name},
     {"unlink", "NAME",

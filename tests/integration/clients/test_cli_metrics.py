@@ -225,6 +225,18 @@ def test_bench_as_json(f):
     assert r["histogram"][0]["to_us"] >= r["min_us"] and r["histogram"][-1]["to_us"] >= r["max_us"], r
 
 
+def test_bench_on_a_terminal_shows_how_far_it_is(f):
+    ours, its = pty.openpty()
+    process = subprocess.Popen([CTL, "bench", "aten::neg", "[1]", "--calls", "10000000"], stderr=its, env=f.environment())
+    os.close(its)
+    bar = read_terminal(ours, lambda text: text.count("\r[") >= 3)
+    process.terminate()
+    process.wait(60)
+    os.close(ours)
+    match = re.search(r"\r\[#* *\] +\d+ % of 11000000 calls", bar)
+    equal(match is not None, True, bar)
+
+
 def test_bench_that_fails(f):
     contains(f.ctl("bench", "aten::mm", "[1]", "[1]", status=1), "aten::mm")
     contains(f.ctl("bench", "no::op", status=1), "no::op")

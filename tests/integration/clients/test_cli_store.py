@@ -67,10 +67,20 @@ def test_a_progress_bar(f):
     f.d.call("tensor.release", all=True)
 
 
+def test_what_the_store_has_done(f):
+    before = dict(f.table("store"))
+    equal(before["data_path"], f.data)
+    w = f.d.call("tensor.create", data=[1])["tensor"]
+    f.ctl("save", "one", f"w={w}")
+    f.d.call("tensor.release", all=True)
+    after = dict(f.table("store"))
+    equal((int(after["saves"]), after["loads"]), (int(before["saves"]) + 1, before["loads"]))
+
+
 def test_wrong_words(f):
     for words, part in ((("save", "m"), "usage"), (("save", "m", "w"), "'w' is not NAME=HANDLE"),
                         (("save", "m", "w=x"), "w wants a whole number"), (("load",), "usage"), (("name", "x", "y"), "whole number"),
-                        (("unlink",), "usage"), (("names", "x"), "usage")):
+                        (("unlink",), "usage"), (("names", "x"), "usage"), (("store", "x"), "usage")):
         contains(f.ctl(*words, status=2)[1], part, "standard error")
     contains(f.ctl("load", "../x", status=1)[1], "PermissionError: path '../x'", "standard error")
 
