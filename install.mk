@@ -7,7 +7,7 @@ MANDIR     ?= $(DATADIR)/man
 PYTHONDIR  ?= $(DATADIR)/dispatchd/python
 SYSTEMUNITDIR ?= $(PREFIX)/lib/systemd/system
 USERUNITDIR   ?= $(PREFIX)/lib/systemd/user
-SYSCONFDIR ?= /etc
+SYSCONFDIR ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 BASHDIR    ?= $(DATADIR)/bash-completion/completions
 ZSHDIR     ?= $(DATADIR)/zsh/site-functions
 
@@ -20,9 +20,6 @@ SHARE := $(BUILD)/share
 PAGES := $(patsubst docs/man/%.in,$(SHARE)/man/%,$(wildcard docs/man/*.in))
 SHELL_SCRIPTS := $(SHARE)/bash/dispatchctl $(SHARE)/zsh/_dispatchctl
 PC_FILES := $(patsubst %.pc.in,$(SHARE)/pkgconfig/%.pc,$(notdir $(wildcard libdispatch/*.pc.in clients/c/*.pc.in)))
-# The library of the C client and the config file of the system's daemon, where the tree has them.
-CLIENT_HEADER := $(wildcard clients/c/dispatchd-client.h)
-CONF := $(wildcard daemon/dispatchd.conf)
 UNITS := $(patsubst daemon/units/%.in,$(SHARE)/units/%,$(wildcard daemon/units/*/*.in))
 
 pages: $(PAGES) ## write the manual pages, in build/share/man
@@ -40,7 +37,7 @@ $(SHARE)/pkgconfig/%.pc: FORCE
 way = $(shell realpath -m --relative-to='$(LIBDIR)/pkgconfig' '$(1)')
 $(SHARE)/units/%: daemon/units/%.in FORCE
 	$(Q)mkdir -p $(@D)
-	$(Q)sed 's,@BINDIR@,$(BINDIR),; s,@CONFIG@,$(if $(CONF), --config $(SYSCONFDIR)/dispatchd/dispatchd.conf),; $(if $(CONF),s/^@RELOAD@/ExecReload=\/bin\/kill -HUP $$MAINPID/,/^@RELOAD@/d)' $< >$@
+	$(Q)sed 's,@BINDIR@,$(BINDIR),; s,@SYSCONFDIR@,$(SYSCONFDIR),' $< >$@
 
 # -- install ------------------------------------------------------------------------------------
 # MODE:FOLDER:FILE.  The daemon lies beside its library and its plugins, where it looks for both; BINDIR has a link.
@@ -52,9 +49,7 @@ INSTALLED = \
     $(call put,755,$(BINDIR),$(BUILD)/dispatchctl) \
     $(call put,644,$(INCLUDEDIR)/dispatchd,$(wildcard libdispatch/include/dispatchd/*.h) $(BUILD)/gen/dispatchd/aten.h) \
     $(call put,644,$(LIBDIR),$(CLIENT_A) $(CLIENT_SO)) \
-    $(call put,644,$(INCLUDEDIR),$(CLIENT_HEADER)) \
-    $(call put,644,$(DATADIR)/dispatchd/c,$(if $(CLIENT_A),,$(wildcard clients/c/*.[ch]))) \
-    $(call put,644,$(SYSCONFDIR)/dispatchd,$(CONF)) \
+    $(call put,644,$(INCLUDEDIR),clients/c/dispatchd-client.h) \
     $(call put,644,$(PYTHONDIR),clients/python/dispatchd.py) \
     $(call put,644,$(LIBDIR)/pkgconfig,$(PC_FILES)) \
     $(foreach page,$(PAGES),$(call put,644,$(MANDIR)/man$(subst .,,$(suffix $(page))),$(page))) \
@@ -64,16 +59,20 @@ INSTALLED = \
     $(call put,644,$(USERUNITDIR),$(filter $(SHARE)/units/user/%,$(UNITS)))
 # LINK:TARGET
 LINKS = $(BINDIR)/dispatchd:$(LIBDIR)/dispatchd/dispatchd \
-    $(if $(CLIENT_SO),$(LIBDIR)/libdispatchd-client.so:$(LIBDIR)/$(notdir $(CLIENT_SO)))
+    $(LIBDIR)/libdispatchd-client.so:$(LIBDIR)/$(notdir $(CLIENT_SO))
+# The config file of the system's daemon.  A file that is there is not replaced, and only removed if nobody changed it.
+CONFIG_FILE = $(DESTDIR)$(SYSCONFDIR)/dispatchd/dispatchd.conf
 each_row = for row in $(INSTALLED); do file=$${row\#\#*:}; rest=$${row%:*}; folder=$(DESTDIR)$${rest\#*:}
 
 install: binaries $(PAGES) $(SHELL_SCRIPTS) $(PC_FILES) $(UNITS) ## copy to PREFIX, below DESTDIR
 	$(Q)$(each_row); install -D -m $${row%%:*} -t "$$folder" "$$file" || exit 1; done
 	$(Q)for row in $(LINKS); do link=$${row%%:*}; ln -sf "$$(realpath -ms --relative-to="$${link%/*}" "$${row#*:}")" "$(DESTDIR)$$link" || exit 1; done
+	$(Q)[ -e '$(CONFIG_FILE)' ] || install -D -m 644 daemon/dispatchd.conf '$(CONFIG_FILE)'
 uninstall: ## remove what install copied, and folders that are then empty
 	$(Q)for row in $(LINKS); do rm -f "$(DESTDIR)$${row%%:*}"; done
 	$(Q)$(each_row); rm -f "$$folder/$${file##*/}"; done
-	$(Q)cd '$(DESTDIR)/' && $(subst $(DESTDIR),,$(each_row)); folder=$${folder#/}; [ ! -d "$$folder" ] || rmdir -p --ignore-fail-on-non-empty "$$folder"; done
+	$(Q)! cmp -s daemon/dispatchd.conf '$(CONFIG_FILE)' || rm -f '$(CONFIG_FILE)'
+	$(Q)cd '$(DESTDIR)/' && for folder in '$(SYSCONFDIR)/dispatchd' $(sort $(foreach row,$(INSTALLED),$(word 2,$(subst :, ,$(row))))); do folder=$${folder#/}; [ ! -d "$$folder" ] || rmdir -p --ignore-fail-on-non-empty "$$folder"; done
 
 # -- archives and packages ----------------------------------------------------------------------
 RELEASE := dispatchd-$(VERSION)

@@ -18,6 +18,7 @@ import tempfile
 from harness import ROOT, contains, equal, less, main, wait_until
 
 MIRROR = [os.environ["MIRROR"]] if os.environ.get("MIRROR") else []
+CONFIG = "/etc/dispatchd/dispatchd.conf"
 PACKAGES = ("dispatchd", "dispatchd-client", "libdispatchd-dev")
 # Run as root in the new system: make the socket as systemd does, and become the daemon of the system's unit.
 AS_SYSTEMD = """
@@ -31,7 +32,7 @@ os.dup2(s.fileno(), 3)
 os.set_inheritable(3, True)
 os.setgroups([]), os.setgid(user.pw_gid), os.setuid(user.pw_uid)
 os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
-os.execv("/usr/bin/dispatchd", ["dispatchd", "--log", "/tmp/log"])
+os.execv("/usr/bin/dispatchd", ["dispatchd", "--config", "/etc/dispatchd/dispatchd.conf", "--log", "/tmp/log"])
 """
 # Folders that package managers fill, and files that they copy before they change them.
 UNWATCHED = re.compile(r"^/(var/lib/(dpkg|apt)|var/cache|var/log|run/adduser|tmp|proc|etc/(passwd|group|shadow|gshadow|subuid|subgid)-)")
@@ -174,9 +175,19 @@ def test_a_user_starts_a_daemon_by_hand(s):
 
 
 def test_the_daemon_of_the_system(s):
-    """As its units start it: the socket is root's, the daemon the user dispatchd's."""
+    """As its units start it: the socket is root's, the daemon the user dispatchd's, and its config file the package's."""
+    contains(s.inside("dpkg-query", "-W", "-f", "${Conffiles}", "dispatchd"), " /etc/dispatchd/dispatchd.conf ")
+    user = ("setpriv", "--reuid=dispatchd", "--regid=dispatchd", "--clear-groups")
+
+    def limits():
+        return s.inside(*user, "dispatchctl", "--socket", "/run/dispatchd.sock", "raw", "server.hello")
     daemon = s.start("python3", "-c", AS_SYSTEMD)
-    answers(s, "/run/dispatchd.sock", "setpriv", "--reuid=dispatchd", "--regid=dispatchd", "--clear-groups")
+    answers(s, "/run/dispatchd.sock", *user)
+    contains(limits(), '"silent_ms":5000')
+    with open(s.root + CONFIG, "a") as f:
+        f.write("silent_ms = 6 s\n")
+    daemon.send_signal(signal.SIGHUP)
+    wait_until(lambda: '"silent_ms":6000' in limits(), "the daemon has read its config file again", 60)
     stop(daemon)
 
 
@@ -228,6 +239,8 @@ def test_an_upgrade_replaces_the_files_and_not_what_runs(s):
     s.listens("/tmp/root.sock")
     equal(version(), old)
     s.install("next")
+    with open(s.root + CONFIG) as f:
+        contains(f.read(), "\nsilent_ms = 6 s\n", "an upgrade keeps what was changed in the config file")
     equal(version(), old, "version of the daemon that runs on")
     contains(s.inside("dispatchctl", "--socket", "/tmp/root.sock", "call", "aten::add.Tensor", "[1]", "1"), "[2]")
     stop(daemon)

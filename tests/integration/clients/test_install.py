@@ -165,6 +165,26 @@ def test_units_are_what_systemd_reads(tree):
         equal((done.returncode, said), (0, []), f"systemd-analyze on {kind} units: {done.stderr}")
 
 
+def test_a_config_file_that_was_changed_stays(tree):
+    path = tree.path("/etc/dispatchd/dispatchd.conf")
+    with open(os.path.join(ROOT, "daemon", "dispatchd.conf")) as f, open(path) as installed:
+        sample = f.read()
+        equal(installed.read() == sample, True, "the installed config file is the sample")
+    with open(tree.path(f"{PREFIX}/lib/systemd/system/dispatchd.service")) as f:
+        unit = f.read()
+    contains(unit, "dispatchd --config /etc/dispatchd/dispatchd.conf\n")
+    contains(unit, "\nExecReload=/bin/kill -HUP $MAINPID\n")
+    changed = sample + "silent_ms = 6 s\n"
+    with open(path, "w") as f:
+        f.write(changed)
+    for target in ("install", "uninstall"):
+        tree.make(target)
+        with open(path) as f:
+            equal(f.read() == changed, True, f"the changed config file after make {target}")
+    os.unlink(path)
+    tree.make("install")
+
+
 def test_completions_are_those_that_the_client_prints(tree):
     for shell, path in (("bash", "bash-completion/completions/dispatchctl"), ("zsh", "zsh/site-functions/_dispatchctl")):
         with open(tree.path(f"{PREFIX}/share/{path}")) as f:
