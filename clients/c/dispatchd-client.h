@@ -114,9 +114,9 @@ typedef struct dpc_options {
 DPC_API const char *dpc_socket_path(const char *path, char *buf, size_t bytes);
 
 /* Connect to the daemon, check by SO_PEERCRED that root, this user or the user whose number is in
- * $DISPATCHD_SERVER_UID runs it, and greet it with server.hello.  `options` NULL: the defaults.  `*out` is owned: dpc_close().  Errors: EARGUMENT,
- * EMEMORY, ECONNECT, EPEER, EBROKEN, EPROTOCOL, EDAEMON (an unknown session_key is the daemon's
- * "NotFound"), ETIMEOUT.  Thread: any. */
+ * $DISPATCHD_SERVER_UID runs it, and greet it with server.hello.  `options` NULL: the defaults.
+ * `*out` is owned: dpc_close().  Errors: EARGUMENT, EMEMORY, ECONNECT, EPEER, EBROKEN, EPROTOCOL,
+ * EDAEMON (an unknown session_key is the daemon's "NotFound"), ETIMEOUT.  Thread: any. */
 DPC_API int dpc_connect(const dpc_options *options, dpc_client **out, dpc_error *err);
 
 /* Close the connection and release the client; NULL is allowed.  The daemon cancels requests that
