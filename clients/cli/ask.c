@@ -86,6 +86,10 @@ static int print_error(cli *c, const cJSON *error)
     } else {
         fprintf(stderr, "dispatchctl: %s%s%s%s%s\n", type, *type ? ": " : "", named ? "" : op,
                 named ? "" : ": ", message);
+        if (c->session == NULL && strstr(message, "in this session") != NULL)
+            fputs("dispatchctl: this command has a session of its own; others can share one: "
+                  "export DISPATCHD_SESSION=$(dispatchctl session)\n",
+                  stderr);
     }
     return CLI_ERROR;
 }

@@ -185,7 +185,10 @@ def test_sessions_and_tensors(f):
     equal(len(f.lines("tensor", "list", env=env)), 3)
     equal(f.json("tensor", "release", "1", env=env), {"released": 1})
     equal(f.json("tensor", "release", "--all", env=env), {"released": 1})
-    f.ctl("tensor", "read", "1", "--session", key, status=1)
+    hint = "export DISPATCHD_SESSION=$(dispatchctl session)"
+    equal(hint in f.ctl("tensor", "read", "1", "--session", key, status=1)[1], False, "a hint for who has a session")
+    contains(f.ctl("tensor", "read", "1", status=1)[1], hint)
+    equal(f.ctl("tensor", "read", "1", "--json", status=1)[1].count("\n"), 1, "lines of an error as JSON")
 
 
 def test_status_and_raw(f):
