@@ -60,6 +60,8 @@
     X(SESSION_NODES, session_nodes, 4 << 20) /* nodes of autograd graphs */                        \
     X(SESSION_NODE_BYTES, session_node_bytes, (int64_t)4 << 30)                                    \
     X(GRAPH_NODES, graph_nodes, 10000)        /* calls and leaves of one answer of grad.graph */   \
+    X(CHECK_ELEMENTS, check_elements, 2048)   /* of a grad.check's inputs and outputs together */  \
+    X(CHECK_DRAWS, check_draws, 1000)         /* `random.n` of grad.check */                       \
     X(SESSION_OBJECTS, session_objects, 4096) /* objects of plugins, plus their handles */         \
     X(SESSION_OBJECT_BYTES, session_object_bytes, 64 << 20)                                        \
     X(UID_NAMES, uid_names, 4096) /* named tensors of one uid */                                   \

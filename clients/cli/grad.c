@@ -1,4 +1,4 @@
-/* grad.c -- verbs for gradients: backward, graph. */
+/* grad.c -- verbs for gradients: backward, graph, check. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +61,71 @@ static int graph(cli *c)
     return CLI_USAGE;
 }
 
+/* -- check -- */
+
+/* Print where a derivative is: "self [0, 1]". */
+static void print_where(const char *label, const cJSON *failure, const char *name,
+                        const char *index)
+{
+    char *at = list_text(member(failure, index));
+
+    printf("%-10s  %s [%s]\n", label, text_of(failure, name), at);
+    free(at);
+}
+
+static void show_check(const cJSON *result)
+{
+    const cJSON *failure = member(result, "failure"), *arg;
+    const char *part = text_of(failure, "part");
+
+    printf("%s: %.0f derivatives compared", failure ? "fails" : "passes",
+           number_of(result, "compared"));
+    if (member(result, "checked"))
+        printf(", %.0f sets of random arguments checked, %.0f refused",
+               number_of(result, "checked"), number_of(result, "refused"));
+    putchar('\n');
+    if (failure == NULL)
+        return;
+    printf("%-10s  %s\n", "check", text_of(failure, "check"));
+    print_where("input", failure, "input", "input_index");
+    print_where("output", failure, "output", "output_index");
+    if (*part)
+        printf("%-10s  %s\n", "part", part);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "numerical" : "analytical";
+        char *value = json_text(member(failure, name));
+        printf("%-10s  %s\n", name, value);
+        free(value);
+    }
+    cJSON_ArrayForEach(arg, member(failure, "args")) print_value(arg);
+}
+
+/* Add member "random" with the numbers in the options; NULL: the option was not given. */
+static bool params_random(cli *c, cJSON *params, const char *n, const char *seed)
+{
+    if (n == NULL && seed != NULL)
+        return usage(c, "--seed is for --random"), false;
+    if (n == NULL)
+        return true;
+    cJSON *random = need(cJSON_AddObjectToObject(params, "random"));
+    return params_count(c, random, "n", n) && params_count(c, random, "seed", seed);
+}
+
+static int check(cli *c)
+{
+    cJSON *params = params_new();
+    const char *n = take_option(c, "--random"), *seed = take_option(c, "--seed");
+    int rc = CLI_USAGE;
+
+    params_bool(params, "gradgrad", take_flag(c, "--gradgrad"));
+    if (params_random(c, params, n, seed) && words_fit(c, 1, -1))
+        rc = bind_words(c, params);
+    if (rc == CLI_OK)
+        return ask(c, "grad.check", params, show_check);
+    cJSON_Delete(params);
+    return rc;
+}
+
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_grad[] = {
@@ -68,6 +133,8 @@ const verb verbs_grad[] = {
      "add the gradients of tensors to those of the leaves that they were computed from", backward},
     {"grad graph", "HANDLE... [--dot]",
      "the calls that were recorded for tensors, or a picture for Graphviz", graph},
+    {"grad check", "OP [ARG...] [name=ARG...] [--gradgrad] [--random N] [--seed S]",
+     "compare gradients with finite differences, or gradients of gradients, too", check},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */

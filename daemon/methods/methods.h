@@ -512,6 +512,34 @@ int program_inline(request *rq, const program_run_params *p, dp_program **out,
  * message names member "program" of the object at `at`. */
 int program_get(request *rq, int64_t handle, const json_path *at, dp_program **out, dp_error *err);
 
+/* program.c: read the values in `object`, one for each input of `p`, in the order of its inputs.
+ * `*out` is allocated in the arena of `rq->ctx`.  `object` may be NULL. */
+int program_inputs(request *rq, const cJSON *object, const dp_program *p, const dp_value **out,
+                   dp_error *err);
+
+/* -- grad_draw.c: random arguments for an operator -- */
+
+/* Arguments of one operator that are drawn from its schema: those that the client does not give and
+ * that have no default. */
+typedef struct draws {
+    const dp_op *op;
+    dp_value *args; /* [n_args] the client's, in the arena of `rq->ctx` */
+    size_t n_args;
+    dp_kwarg *kwargs; /* [n_kwargs] the client's, with space for all arguments of `op` */
+    size_t n_kwargs, cap_kwargs;
+    uint64_t state;      /* of the random numbers; the seed at first */
+    uint64_t number;     /* sets of arguments that were drawn so far */
+    dp_tensor **tensors; /* [n_tensors] owned; the tensors of the last set */
+    size_t n_tensors, cap_tensors;
+} draws;
+/* Read the client's arguments into *d, whose op and state are set. */
+int draws_begin(request *rq, draws *d, const cJSON *args, const cJSON *kwargs, dp_error *err);
+/* Draw a set of arguments, and bind the operator to them: *out.  The tensors live until the next
+ * set is drawn, or until draws_end().  DP_EPARAMS: an argument is of a type that cannot be
+ * drawn. */
+int draws_next(request *rq, draws *d, dp_bound *out, dp_error *err);
+void draws_end(draws *d);
+
 /* -- functions that several methods use -- */
 
 /* run.c: write member "warnings", the warnings of this request's kernels, if there are any. */

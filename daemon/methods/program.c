@@ -64,8 +64,8 @@ static int fill_inputs(request *rq, const cJSON *object, const dp_program *p, dp
     return 0;
 }
 
-static int inputs_by_name(request *rq, const cJSON *object, const dp_program *p,
-                          const dp_value **out, dp_error *err)
+int program_inputs(request *rq, const cJSON *object, const dp_program *p, const dp_value **out,
+                   dp_error *err)
 {
     dp_arena *a = dp_ctx_arena(rq->ctx);
     dp_program_info info = {.size = sizeof(info)};
@@ -155,7 +155,7 @@ static int find_program(request *rq, const program_run_params *p, dp_program **o
     if (!p->has_program)
         return program_inline(rq, p, out, inputs, err);
     int rc = program_get(rq, p->program, NULL, out, err);
-    return rc == 0 ? inputs_by_name(rq, p->inputs, *out, inputs, err) : rc;
+    return rc == 0 ? program_inputs(rq, p->inputs, *out, inputs, err) : rc;
 }
 
 /* Allocate a dp_run and its arrays, in the arena of `rq->ctx` instead of on the stack: the main

@@ -53,6 +53,55 @@ DP_API int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
  * NULL: `t` is a leaf. */
 DP_API const char *dp_tensor_grad_fn(const dp_tensor *t);
 
+/* -- gradients compared with finite differences (torch.autograd.gradcheck) -- */
+
+struct dp_program; /* in program.h */
+
+/* Arguments of dp_grad_check().  Set `size` to the size of this struct. */
+typedef struct dp_grad_check_options {
+    uint32_t size;
+    const dp_op *op;                  /* operator to check; NULL: `program` */
+    const struct dp_program *program; /* program to check, if `op` is NULL */
+    /* [n_args] arguments of the operator, as dp_bind() makes them, or inputs of the program.  Those
+     * tensors are checked that require a gradient or, if none does, all that are floating-point or
+     * complex.  They are copied, as float64 and complex128, and stay as they are. */
+    const dp_value *args;
+    uint32_t n_args;
+    bool second; /* check gradients of the gradients (torch.autograd.gradgradcheck) */
+    double eps;  /* step of the finite differences; 0: 1e-6 */
+    /* two values agree if they differ by at most atol + rtol * |numerical|; 0: 1e-5 and 1e-3 */
+    double atol, rtol;
+    uint64_t max_elements; /* largest number of elements of the inputs and outputs together */
+    bool finite_only;      /* compare nothing if an output is not finite: see `finite` */
+} dp_grad_check_options;
+
+/* Results of dp_grad_check().  Set `size` to the size of this struct.  Everything that it points to
+ * is in the context's arena. */
+typedef struct dp_grad_check_report {
+    uint32_t size;
+    bool passes;
+    bool called;       /* the operator or program has returned once; false: it failed */
+    bool finite;       /* all elements of the outputs were finite then */
+    uint64_t compared; /* derivatives that were compared */
+    /* if it does not pass: the first derivative that differs, in order of inputs, of their elements
+     * and of outputs */
+    const char *input, *output;          /* "self", "tensors[1]", "result", "gradient of self" */
+    const int64_t *input_at, *output_at; /* indices of the elements */
+    int32_t input_ndim, output_ndim;
+    bool input_complex, output_complex;
+    bool imaginary; /* derivative of the imaginary part of the output; false: of the real part */
+    /* real and imaginary part; that is 0 if the input is real.  For a complex input, the derivative
+     * by its real part is the real part, and that by its imaginary part the imaginary part, which
+     * is PyTorch's convention. */
+    double numerical[2], analytical[2];
+} dp_grad_check_report;
+
+/* Compare the gradients that dp_backward() computes with finite differences.  DP_ERUNTIME: the
+ * operator writes an argument, no argument is floating-point or complex, no output requires a
+ * gradient, or two calls differ.  DP_ERESOURCE: over max_elements.  Fails as the operator, the
+ * program and dp_backward() do. */
+DP_API int dp_grad_check(dp_ctx *ctx, const dp_grad_check_options *o, dp_grad_check_report *out);
+
 /* -- the graph that autograd has recorded, for programs that show it -- */
 
 /* A node of the graph: a recorded call of an operator, or a leaf. */

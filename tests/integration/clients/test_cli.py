@@ -30,8 +30,8 @@ class Fixture(TestDaemon):
 
 
 def test_words_that_name_no_verb(f):
-    for words, text in ((("grad",), "no verb 'grad'; verbs that begin with 'grad': grad backward, grad graph\n"),
-                        (("grad", "of", "1"), "no verb 'grad of'; verbs that begin with 'grad': grad backward, grad graph\n"),
+    for words, text in ((("grad",), "no verb 'grad'; verbs that begin with 'grad': grad backward, grad graph, grad check\n"),
+                        (("grad", "of", "1"), "no verb 'grad of'; verbs that begin with 'grad': grad backward, grad graph, grad check\n"),
                         (("gradient", "1"), "no verb 'gradient'\n")):
         equal(f.ctl(*words, status=2), ("", f"dispatchctl: {text}try: dispatchctl --help\n"))
 
@@ -42,6 +42,17 @@ def test_the_example_of_the_readme(f):
     equal(out[1:3], ["[[11, 12],", " [13, 14]]"])
     equal(out[4].split(), ["operator", "key", "plugin", "generation", "provenance", "µs"])
     contains(out[5], "aten::add.Tensor")
+
+
+def test_gradients_are_checked(f):
+    equal(f.lines("grad", "check", "aten::mul.Tensor", "[1,2]", "[3,4]"), ["passes: 8 derivatives compared"])
+    contains(f.lines("grad", "check", "aten::mm", "--random", "3", "--seed=1", "--gradgrad")[0], "3 sets of random arguments checked")
+    out = f.lines("grad", "check", "aten::relu", "[1,0]")
+    equal(out[:4], ["fails: 4 derivatives compared", "check       gradcheck", "input       self [1]", "output      result [1]"])
+    equal((out[4].split()[0], round(float(out[4].split()[1]), 6), out[5].split()), ("numerical", 0.5, ["analytical", "0"]))
+    equal(f.json("grad", "check", "aten::neg", "[1]"), {"passes": True, "compared": 1})
+    contains(f.ctl("grad", "check", "aten::neg", "[1]", "--seed=1", status=2)[1], "--seed is for --random")
+    contains(f.ctl("grad", "check", "aten::argmax", "[1]", status=1)[1], "no output requires a gradient")
 
 
 def test_call_as_json(f):
