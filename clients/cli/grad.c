@@ -26,6 +26,7 @@ static int backward(cli *c)
     cJSON *params = params_new();
 
     params_bool(params, "retain_graph", take_flag(c, "--retain-graph"));
+    params_bool(params, "check_nan", take_flag(c, "--check-nan"));
     if (words_fit(c, 1, -1) && params_handles(c, params))
         return ask(c, "grad.backward", params, print_members);
     cJSON_Delete(params);
@@ -129,7 +130,7 @@ static int check(cli *c)
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_grad[] = {
-    {"grad backward", "HANDLE... [--retain-graph]",
+    {"grad backward", "HANDLE... [--retain-graph] [--check-nan]",
      "add the gradients of tensors to those of the leaves that they were computed from", backward},
     {"grad graph", "HANDLE... [--dot]",
      "the calls that were recorded for tensors, or a picture for Graphviz", graph},

@@ -121,6 +121,8 @@ int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *e
     o.inputs = inputs;
     if (p->create_graph)
         o.flags |= DP_BACKWARD_CREATE;
+    if (p->check_nan)
+        o.flags |= DP_BACKWARD_CHECK_NAN;
     if (p->has_retain_graph ? p->retain_graph : p->create_graph)
         o.flags |= DP_BACKWARD_RETAIN;
     run_name(rq);

@@ -41,6 +41,8 @@ DPI_HOT static int send(engine *g, dpi_edge e, dp_tensor *grad)
     dp_tensor **buffer = &g->grads[g->tasks[t].first + e.nr];
     if (*buffer == NULL)
         *buffer = grad;
+    else if (DPI_UNLIKELY(g->o->flags & DP_BACKWARD_CHECK_NAN))
+        rc = dpi_anomaly_add(g->ctx, g->create, e, buffer, grad);
     else
         rc = dpi_gradient_add(g->ctx, g->create, buffer, grad);
     if (rc == 0 && !e.leaf && !g->tasks[t].queued) {
@@ -102,6 +104,8 @@ static int run_node(engine *g, uint32_t t)
         rc = dpi_retained_add(ctx, &g->retained, n, g->grads + g->tasks[t].first);
     if (any && rc == 0)
         rc = dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out);
+    if (any && rc == 0 && (g->o->flags & DP_BACKWARD_CHECK_NAN))
+        rc = dpi_anomaly_check(ctx, n, g->grads + g->tasks[t].first, out.grads);
     for (uint32_t i = 0; i < g->tasks[t].n; i++)
         g->grads[g->tasks[t].first + i] = dp_tensor_unref(g->grads[g->tasks[t].first + i]);
     for (uint32_t i = 0; i < n->n_edges; i++) {

@@ -101,6 +101,15 @@ int dpi_gradient_fit(dp_ctx *ctx, dpi_edge e, dp_tensor **grad);
 /* Add `grad` to *sum.  The reference to `grad` is taken, on failure too. */
 int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad);
 
+/* -- anomaly.c: for DP_BACKWARD_CHECK_NAN -- */
+
+/* Fail if one of the gradients returned [n->n_edges] by `n` is not finite, although all that it got
+ * are: got [n->n_rets].  Those returned are first fitted to their edges. */
+int dpi_anomaly_check(dp_ctx *ctx, const dpi_node *n, dp_tensor *const *got, dp_tensor **returned);
+/* Do as dpi_gradient_add(), for the gradient of the return or leaf that `e` leads to, and fail if
+ * the sum is not finite, although both gradients are. */
+int dpi_anomaly_add(dp_ctx *ctx, bool create, dpi_edge e, dp_tensor **sum, dp_tensor *grad);
+
 /* -- leaf.c -- */
 
 /* A leaf and the gradient that one backward computed for it. */

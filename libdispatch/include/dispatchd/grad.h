@@ -14,7 +14,10 @@ enum {                         /* dp_backward_options.flags */
        DP_BACKWARD_CREATE = 2, /* record a graph of the gradients (create_graph) */
        /* with `inputs`: add to the gradients of the inputs (Tensor.grad) and leave `grads` unset;
         * dp_tensor_retain_grad() is called for inputs that are no leaves */
-       DP_BACKWARD_ADD = 4
+       DP_BACKWARD_ADD = 4,
+       /* fail at the first step whose result is not finite although the gradients that it got are
+        * (torch.autograd.detect_anomaly) */
+       DP_BACKWARD_CHECK_NAN = 8
 };
 
 /* Arguments of dp_backward(), like those of torch.autograd.backward and torch.autograd.grad.  Set
@@ -38,6 +41,7 @@ typedef struct dp_backward_options {
  * to the gradients of all leaves that the graph leads to.  In both cases, tensors with retained
  * gradients (dp_tensor_retain_grad()) get theirs.  DP_ERUNTIME: a tensor requires no gradient, or
  * an earlier backward has released the graph, or a tensor was written after the graph had saved it.
+ * Or, with DP_BACKWARD_CHECK_NAN, a gradient is not finite.
  * DP_ENOTIMPL: an operator has no derivative.  DP_ECANCELLED, DP_EDEADLINE: the request must stop
  * (dp_checkpoint()).  If the gradient of a recorded call fails, the error's message names the call:
  * its operator, request and step. */
