@@ -21,14 +21,29 @@ static bool params_handles(cli *c, cJSON *params)
     return true;
 }
 
+static const column dry_columns[] = {
+    {"op", cell_text, "op", false},
+    {"calls", cell_text, "calls", true},
+    {"saved bytes", cell_text, "saved_bytes", true},
+    {"formula", cell_mark, "has_formula", false},
+};
+
+static void show_dry(const cJSON *result)
+{
+    print_members(result);
+    print_table(member(result, "ops"), dry_columns, COUNT(dry_columns));
+}
+
 static int backward(cli *c)
 {
     cJSON *params = params_new();
+    bool dry = take_flag(c, "--dry");
 
+    params_bool(params, "dry", dry);
     params_bool(params, "retain_graph", take_flag(c, "--retain-graph"));
     params_bool(params, "check_nan", take_flag(c, "--check-nan"));
     if (words_fit(c, 1, -1) && params_handles(c, params))
-        return ask(c, "grad.backward", params, print_members);
+        return ask(c, "grad.backward", params, dry ? show_dry : print_members);
     cJSON_Delete(params);
     return CLI_USAGE;
 }
@@ -130,8 +145,9 @@ static int check(cli *c)
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_grad[] = {
-    {"grad backward", "HANDLE... [--retain-graph] [--check-nan]",
-     "add the gradients of tensors to those of the leaves that they were computed from", backward},
+    {"grad backward", "HANDLE... [--retain-graph] [--check-nan] [--dry]",
+     "add the gradients of tensors to those of the leaves that they were computed from; --dry: "
+     "only say what that would need", backward},
     {"grad graph", "HANDLE... [--dot]",
      "the calls that were recorded for tensors, or a picture for Graphviz", graph},
     {"grad check", "OP [ARG...] [name=ARG...] [--gradgrad] [--random N] [--seed S]",

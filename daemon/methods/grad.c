@@ -95,9 +95,30 @@ static int write_grads(request *rq, dp_tensor **grads, size_t n, jw *w, dp_error
     return rc;
 }
 
+/* Write the result of a dry backward. */
+static void dry_to_json(jw *w, const dp_backward_dry *d)
+{
+    jw_object(w);
+    member_int(w, "peak_bytes", (int64_t)d->peak_bytes);
+    member_int(w, "saved_bytes", (int64_t)d->saved_bytes);
+    jw_key(w, "ops");
+    jw_array(w);
+    for (size_t i = 0; i < d->n_ops; i++) {
+        jw_object(w);
+        member_str(w, "op", d->ops[i].op);
+        member_int(w, "calls", (int64_t)d->ops[i].calls);
+        member_int(w, "saved_bytes", (int64_t)d->ops[i].saved_bytes);
+        member_bool(w, "has_formula", !d->ops[i].missing);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    jw_object_end(w);
+}
+
 int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *err)
 {
-    dp_backward_options o = {.size = sizeof(o)};
+    dp_backward_dry dry = {.size = sizeof(dry)};
+    dp_backward_options o = {.size = sizeof(o), .dry = p->dry ? &dry : NULL};
     dp_tensor **tensors, **gradients = NULL, **inputs = NULL;
     size_t n = 0;
 
@@ -128,6 +149,10 @@ int grad_backward(request *rq, const grad_backward_params *p, jw *w, dp_error *e
     run_name(rq);
     if (dp_backward(rq->ctx, &o) < 0)
         return run_ctx_error(rq, err);
+    if (p->dry) {
+        dry_to_json(w, &dry);
+        return 0;
+    }
     jw_object(w);
     if (p->inputs != NULL)
         rc = write_grads(rq, o.grads, o.n_inputs, w, err);

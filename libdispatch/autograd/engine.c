@@ -100,10 +100,11 @@ static int run_node(engine *g, uint32_t t)
     for (uint32_t i = 0; i < n->n_edges; i++)
         any |= wanted[i] = is_wanted(g, n->edges[i]);
     int rc = check_outer(g, n);
-    if (rc == 0 && (any || g->add))
+    if (rc == 0 && (any || g->add) && g->dry == NULL)
         rc = dpi_retained_add(ctx, &g->retained, n, g->grads + g->tasks[t].first);
     if (any && rc == 0)
-        rc = dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out);
+        rc = g->dry == NULL ? dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out)
+                            : dpi_dry_apply(g, n, g->grads + g->tasks[t].first, &out);
     if (any && rc == 0 && (g->o->flags & DP_BACKWARD_CHECK_NAN))
         rc = dpi_anomaly_check(ctx, n, g->grads + g->tasks[t].first, out.grads);
     for (uint32_t i = 0; i < g->tasks[t].n; i++)
@@ -115,7 +116,7 @@ static int run_node(engine *g, uint32_t t)
             dp_tensor_unref(out.grads[i]);
     }
     if (rc == 0 && !(g->o->flags & DP_BACKWARD_RETAIN))
-        dpi_node_release(n);
+        g->dry == NULL ? dpi_node_release(n) : dpi_dry_release(g, n);
     if (rc == 0)
         dpi_engine_end(g, t);
     dpi_arena_rewind(&ctx->arena, at);
@@ -140,8 +141,9 @@ static int add_roots(engine *g)
 {
     int rc = 0;
 
-    /* Pass 0, with inputs only: find the tasks that lead to an input, before gradients are sent. */
-    for (int pass = g->o->n_inputs > 0 ? 0 : 1; pass < 2 && rc == 0; pass++) {
+    /* Pass 0, with inputs or a dry run only: find the tasks that lead to an input, and what is
+     * saved, before gradients are sent. */
+    for (int pass = g->o->n_inputs > 0 || g->dry ? 0 : 1; pass < 2 && rc == 0; pass++) {
         for (size_t i = 0; i < g->o->n && rc == 0; i++) {
             dpi_edge e;
             dp_tensor *grad = NULL;
@@ -159,7 +161,9 @@ static int add_roots(engine *g)
             dpi_edge_unref(e);
         }
         if (pass == 0 && rc == 0)
-            rc = dpi_inputs_find(g);
+            rc = g->o->n_inputs > 0 ? dpi_inputs_find(g) : dpi_engine_reach(g);
+        if (pass == 0 && rc == 0 && g->dry != NULL)
+            rc = dpi_dry_begin(g);
     }
     return rc;
 }
@@ -232,10 +236,28 @@ static int commit_alone(engine *g)
     return rc;
 }
 
+/* Run a backward that changes nothing, in fake mode. */
+static int run_dry(engine *g)
+{
+    int depth = dp_guard_enter(g->ctx, dp_keyset_of(DP_KEY(DP_F_Fake)), (dp_keyset){0, 0});
+    int rc = depth < 0 ? depth : dpi_dry_new(g);
+
+    if (rc == 0)
+        rc = add_roots(g);
+    if (rc == 0)
+        rc = run_all(g);
+    if (rc == 0)
+        rc = dpi_dry_report(g);
+    dp_guard_leave(g->ctx, depth);
+    return rc;
+}
+
 static int run(engine *g)
 {
     if (g->o->n_inputs > 0 && (g->inputs = dp_calloc(g->o->n_inputs, sizeof(*g->inputs))) == NULL)
         return no_memory(g);
+    if (g->o->dry != NULL)
+        return run_dry(g);
     int rc = add_roots(g);
     if (rc == 0)
         rc = run_all(g);
@@ -258,7 +280,7 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
     int depth, rc;
 
     dp_error_clear(&ctx->error);
-    for (size_t i = 0; i < o->n_inputs && !g.add; i++)
+    for (size_t i = 0; i < o->n_inputs && !g.add && o->dry == NULL; i++)
         o->grads[i] = NULL;
     mode.no_grad = !g.create;
     mode.inference = false;
@@ -270,7 +292,7 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
     if ((rc = dpi_ctx_pin(ctx, &begun)) < 0)
         return rc;
     innermost = &g;
-    for (size_t i = 0; i < o->n_inputs && g.add && rc == 0; i++)
+    for (size_t i = 0; i < o->n_inputs && g.add && o->dry == NULL && rc == 0; i++)
         rc = dp_tensor_retain_grad(ctx, o->inputs[i]);
     if (rc == 0 && (depth = rc = dp_guard_mode(ctx, &mode)) >= 0) {
         rc = run(&g);
@@ -279,6 +301,7 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
     dpi_inputs_fini(&g);
     dpi_retained_fini(&g.retained);
     dpi_engine_fini(&g);
+    dpi_dry_free(&g);
     innermost = g.outer;
     dpi_ctx_unpin(ctx, begun);
     return rc;

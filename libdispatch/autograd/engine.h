@@ -33,6 +33,8 @@ typedef struct dpi_input {
 /* for small graphs: items in dpi_engine itself, without allocation */
 enum { DPI_FEW_TASKS = 16, DPI_FEW_SLOTS = 64 };
 
+typedef struct dpi_dry dpi_dry;
+
 /* One backward. */
 typedef struct dpi_engine {
     dp_ctx *ctx;
@@ -50,6 +52,7 @@ typedef struct dpi_engine {
     uint32_t n_heap, cap_heap;
     dpi_input *inputs;     /* [o->n_inputs] */
     dpi_retained retained; /* gradients of computed tensors that retain them (retain.c) */
+    dpi_dry *dry;          /* with o->dry: what dry.c counts; owned */
     bool create;
     bool add;     /* add to gradients of tensors: of all leaves, or of the inputs */
     bool commits; /* the walk has ended, and tensors get their gradients */
@@ -78,7 +81,24 @@ int dpi_engine_queue(dpi_engine *g, uint32_t t);
 /* Take the next task out of the queue, which is not empty. */
 uint32_t dpi_engine_next(dpi_engine *g);
 
+/* -- dry.c: for dp_backward_options.dry -- */
+
+/* Let what this thread makes without memory count, until dpi_dry_free(). */
+int dpi_dry_new(dpi_engine *g);
+/* Count what the nodes of all tasks have saved. */
+int dpi_dry_begin(dpi_engine *g);
+/* Do as dpi_node_apply(), and count the node.  If its operator has no formula, the gradients are
+ * zeros. */
+int dpi_dry_apply(dpi_engine *g, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
+/* Count what `n` has saved as released. */
+void dpi_dry_release(dpi_engine *g, dpi_node *n);
+int dpi_dry_report(dpi_engine *g); /* write *g->o->dry */
+void dpi_dry_free(dpi_engine *g);
+
 /* -- inputs.c -- */
+
+/* Add a task for each node and leaf that can be reached from the tasks. */
+int dpi_engine_reach(dpi_engine *g);
 
 /* Mark the tasks that lead to an input, and find the task and return of each input. */
 int dpi_inputs_find(dpi_engine *g);

@@ -16,8 +16,7 @@ static int by_topo(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Add a task for each node and leaf that can be reached from the tasks. */
-static int reach_all(dpi_engine *g)
+int dpi_engine_reach(dpi_engine *g)
 {
     int rc = 0;
 
@@ -67,7 +66,7 @@ static bool leads_to_input(dpi_engine *g, const dpi_task *t)
 
 int dpi_inputs_find(dpi_engine *g)
 {
-    int rc = reach_all(g);
+    int rc = dpi_engine_reach(g);
     ranked *order;
 
     for (uint32_t i = 0; i < g->o->n_inputs && rc == 0; i++) {

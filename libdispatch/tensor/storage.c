@@ -8,6 +8,7 @@
  * data. */
 #include "base/account.h"
 #include "base/kind.h"
+#include "meter.h"
 #include "room.h"
 
 enum {
@@ -115,6 +116,7 @@ static int init_memoryless(dpi_storage *s, dp_device device, bool fake, size_t b
     storage_clear(s, device, bytes);
     s->memoryless = true;
     s->fake = fake && bit != DP_B_Meta;
+    s->release_arg = dpi_meter_storage(bytes);
     storage_count(s);
     return DP_OK;
 }
@@ -286,6 +288,13 @@ void dpi_storage_settle(dpi_storage *s, dpi_charge charge)
         dpi_charge_end(charge);
 }
 
+/* Let a storage without memory count no longer. */
+static void end_metering(dpi_storage *s)
+{
+    dpi_meter_storage_end(s->release_arg, s->bytes);
+    s->release_arg = NULL;
+}
+
 DPI_HOT void dpi_storage_memory_release(dpi_storage *s)
 {
     int64_t bytes = memory_bytes(s);
@@ -296,6 +305,8 @@ DPI_HOT void dpi_storage_memory_release(dpi_storage *s)
         s->release(s->release_arg);
     else if (!s->memoryless)
         dpi_memory_free(s->data, s->bytes);
+    else if (s->release_arg != NULL)
+        end_metering(s);
     if (bytes > 0)
         dpi_bytes_count(-bytes);
 }

@@ -43,10 +43,10 @@ typedef struct dpi_storage {
      * processes (dpi_shared_release()); does nothing for `data` in the storage's home; NULL:
      * dpi_memory_free() or the device releases `data` */
     void (*release)(void *arg);
-    void *release_arg;
-    bool host;       /* `data` is host memory */
-    bool memoryless; /* has no data, whatever `bytes` is: device meta, fakes, wrappers */
-    bool fake;       /* memoryless, and its tensors have the key Fake */
+    void *release_arg; /* memoryless: the meter that counts the bytes (meter.h), or NULL */
+    bool host;         /* `data` is host memory */
+    bool memoryless;   /* has no data, whatever `bytes` is: device meta, fakes, wrappers */
+    bool fake;         /* memoryless, and its tensors have the key Fake */
     /* of a wrapper: 1 + the slot of its kind (kind.h), with a reference (dpi_kind_ref()); 0:
      * none */
     uint8_t kind_ref;

@@ -20,6 +20,25 @@ enum {                         /* dp_backward_options.flags */
        DP_BACKWARD_CHECK_NAN = 8
 };
 
+/* One operator in the graph, as a dry backward found it. */
+typedef struct dp_backward_dry_op {
+    const char *op;       /* "aten::mul.Tensor"; "as_strided": see dp_grad_node */
+    uint64_t calls;       /* recorded calls that backward differentiates */
+    uint64_t saved_bytes; /* bytes of the tensors that they saved; saved twice counts twice */
+    bool missing;         /* the operator has no formula for a gradient that is wanted */
+} dp_backward_dry_op;
+
+/* The results of a dry backward.  Set `size` to the size of this struct. */
+typedef struct dp_backward_dry {
+    uint32_t size;
+    /* largest number of bytes at one time: of the storages that the graph has saved and not yet
+     * released, each once, and of those that backward makes */
+    uint64_t peak_bytes;
+    uint64_t saved_bytes;    /* of the storages that the graph has saved, each once */
+    dp_backward_dry_op *ops; /* [n_ops] in the context's arena, in the order of backward */
+    size_t n_ops;
+} dp_backward_dry;
+
 /* Arguments of dp_backward(), like those of torch.autograd.backward and torch.autograd.grad.  Set
  * `size` to the size of this struct. */
 typedef struct dp_backward_options {
@@ -35,6 +54,9 @@ typedef struct dp_backward_options {
     /* [n_inputs] out: gradients of the inputs, owned by the caller; NULL: undefined, which means
      * zero.  Not used without inputs or with DP_BACKWARD_ADD. */
     dp_tensor **grads;
+    /* out; not NULL: a dry backward over tensors without memory, which computes no elements and
+     * changes nothing.  `grads` is not set.  An operator without a formula does not fail. */
+    dp_backward_dry *dry;
 } dp_backward_options;
 
 /* Compute gradients.  If n_inputs is not 0, they are returned in `grads`; otherwise they are added

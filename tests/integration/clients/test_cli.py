@@ -55,6 +55,17 @@ def test_gradients_are_checked(f):
     contains(f.ctl("grad", "check", "aten::argmax", "[1]", status=1)[1], "no output requires a gradient")
 
 
+def test_a_dry_backward(f):
+    session = {"DISPATCHD_SESSION": f.ctl("session")[0].strip()}
+    x = f.json("raw", "tensor.create", '{"data":[1,2],"requires_grad":true}', env=session)["tensor"]
+    y = f.json("raw", "op.call", '{"op":"aten::exp","args":[{"tensor":%d}],"return":"handle"}' % x, env=session)["outputs"][0]["tensor"]
+    y = f.json("raw", "op.call", '{"op":"aten::sum","args":[{"tensor":%d}],"return":"handle"}' % y, env=session)["outputs"][0]["tensor"]
+    out = [line.split() for line in f.lines("grad", "backward", str(y), "--dry", env=session)]
+    equal(out[-3:], [["op", "calls", "saved", "bytes", "formula"], ["aten::sum", "1", "0", "yes"], ["aten::exp", "1", "8", "yes"]])
+    equal([line[0] for line in out[:2]], ["peak_bytes", "saved_bytes"])
+    f.ctl("tensor", "release", "--all", env=session)
+
+
 def test_call_as_json(f):
     answer = f.json("call", "aten::add.Tensor", "[[1,2],[3,4]]", "10")
     equal(answer["outputs"][0]["data"], [[11, 12], [13, 14]])
