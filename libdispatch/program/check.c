@@ -66,6 +66,12 @@ static bool find_passed_constant(const dp_builder *b, const dp_step *s, const dp
     return false;
 }
 
+/* Is `v` None or an empty list?  A step may write to such a constant: it has no tensor. */
+static bool holds_nothing(const dp_value *v)
+{
+    return v->tag == DP_TAG_NONE || (dp_is_list(v) && v->len == 0);
+}
+
 /* Store the dp_ref of each argument in `bound` in `out`.  Defaults and converted constants become
  * new constants.  DP_EVALUE: the operator would write to a constant. */
 static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
@@ -80,8 +86,7 @@ static int bound_refs(dp_builder *b, const dp_step *s, const dp_bound *bound,
             rc = dp_builder_constant(b, NULL, v, &out[i]);
         if (rc < 0)
             return rc;
-        if ((bound->written >> i & 1) && v->tag != DP_TAG_NONE &&
-            dpi_builder_from_constant(b, out[i]))
+        if ((bound->written >> i & 1) && !holds_nothing(v) && dpi_builder_from_constant(b, out[i]))
             return dpi_builder_fail(b, DP_EVALUE,
                                     "%s writes to its argument '%s', which is a constant",
                                     schema->name, schema->args[i].name);

@@ -142,6 +142,7 @@ def test_what_a_step_writes_has_its_own_handle(f):
         equal(d.call("tensor.read", tensor=x["tensor"])["data"], [4, 6])
         raises(lambda: create(d, [step("add_.Tensor", ref("k"), 1)], "", k=X), "ValueError",
                "aten::add_.Tensor writes to its argument 'self', which is a constant")
+        create(d, [step("_foreach_add_.Scalar", [], 1)], "")  # an empty list has nothing that is written
         view = step("view", ref("k"), [-1], as_="v")
         raises(lambda: create(d, [view, step("add_.Tensor", ref("v"), 1)], "", k=X), "ValueError",
                "aten::add_.Tensor writes to its argument 'self', which is a constant")
