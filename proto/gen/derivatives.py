@@ -222,8 +222,8 @@ def listed(entry, kind, ops, groups):
                 found.append(Formula(form, at, "through", []))
             elif "detached" in op.tags and form.variant == "in_place":
                 found.append(Formula(form, at, "detaches", []))
-            else:
-                found.append(Formula(form, at, "differentiable=" + "0" * len(op.returns), []))
+            elif form.returns:
+                found.append(Formula(form, at, "differentiable=" + "0" * len(form.returns), []))
     return found
 
 

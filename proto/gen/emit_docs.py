@@ -22,27 +22,27 @@ def why(op):
     return f", by `{op.delegate.name}`" if op.delegate else ""
 
 
-def kernels(op, places):
-    """Return the keys of an overload, grouped by the source line that they come from:
-    "CPU `plugins/cpu/index/put.c:12`"."""
+def kernels(name, op, places):
+    """Return the keys of an overload with full name `name`, grouped by the source line that they come
+    from: "CPU `plugins/cpu/index/put.c:12`"."""
     of_place = {}
     for key in op.keys:
-        of_place.setdefault(places.get((op.name, key)), []).append(key)
+        of_place.setdefault(places.get((name, key)), []).append(key)
     return "; ".join(", ".join(keys) + (f" `{place}`" if place else "") for place, keys in of_place.items())
 
 
-def docs(ops, families, reduced, path, places):
-    """Return the page.  `places`: {(overload, key): "file:line"}."""
-    taken = dtypes(families, reduced)
+def docs(namespace, ops, taken, path, places):
+    """Return the page, or its part, of one namespace.  taken: what dtypes() returned; places:
+    {(full name, key): "file:line"}."""
     bases = {}
     for op in ops.values():
         bases.setdefault(op.signature[0], []).append(op)
-    out = ["# Operators", "", f"{len(ops)} overloads of {len(bases)} operators, defined in {path}. Below each stand the keys",
+    out = [f"# Operators of {namespace}", "", f"{len(ops)} overloads of {len(bases)} operators, defined in {path}. Below each stand the keys",
            "that it has kernels for, with the line of C, or of a table, that each kernel comes from;",
-           "`dispatchctl op aten::NAME` tells the same of a running daemon, with the plugins."]
+           f"`dispatchctl op {namespace}::NAME` tells the same of a running daemon, with the plugins."]
     for base in sorted(bases, key=str.lower):
         out += ["", f"## {base}"]
         loops = dict.fromkeys(", ".join(taken[op.name]) for op in bases[base] if op.name in taken)
         out += [f"Loops over {t}." for t in loops] + ([""] if loops else [])
-        out += [f"- `{op.func}`  \n  {kernels(op, places)}{why(op)}" for op in bases[base]]
+        out += [f"- `{op.func}`  \n  {kernels(f'{namespace}::{op.name}', op, places)}{why(op)}" for op in bases[base]]
     return "\n".join(out) + "\n"

@@ -26,8 +26,11 @@ def arguments(op, target, outs):
 def out_row(op, target):
     """Return the row of an out= overload that calls the functional one: (arguments, results)."""
     outs = [i for i, a in enumerate(op.args) if a.written and a.name.startswith("out")]
+    # a return called X_out is the new value of argument X, if the out= overload writes X, too
+    written = {a.name + "_out": i for i, a in enumerate(op.args) if a.written and i not in outs}
     rest = list(outs)
-    results = [("FOLLOW_COPY", rest.pop(0)) if r.startswith("Tensor") and rest else ("FOLLOW_RETURN", i)
+    results = [("FOLLOW_COPY", written[r.split(" ")[-1]]) if r.split(" ")[-1] in written else
+               ("FOLLOW_COPY", rest.pop(0)) if r.startswith("Tensor") and rest else ("FOLLOW_RETURN", i)
                for i, r in enumerate(target.returns)]
     return list(arguments(op, target, outs)), results
 
@@ -98,17 +101,19 @@ def parts(listed):
     return f"(const follow_part[]){{{text}}}" if listed else "NULL"
 
 
-def functional_of(op, groups):
+def functional_of(op, ops, groups):
     """Return the overload that `op`, an out= overload of autogen, calls: one that writes nothing, or
     one that writes the same arguments as `op` and returns its other results.  PyTorch may name it
-    X_functional."""
+    X_functional.  An in-place overload that writes more than its first argument has a functional
+    overload made by autogen, which returns the new value of each."""
     of = op.generated_from
     if of.variant == "functional" or (of.returns and not any("!" in r for r in of.returns)):
         return of
     base, arguments = op.signature
     found = [groups.get((name, arguments), {}).get("functional") for name in (base, base + "_functional")]
+    found += [other for other in ops.values() if other.generated_from is of and other.variant == "functional"]
     check(any(found), op.where, f"{op.name} is made by autogen of an overload that writes, and there is no other")
-    return found[0] or found[1]
+    return next(other for other in found if other)
 
 
 def rows(ops, groups):
@@ -117,7 +122,7 @@ def rows(ops, groups):
         if op.name.startswith("_foreach_") and not op.generated_from:
             yield op, "CPU", *for_each(op, ops)
         elif op.generated_from:
-            target = functional_of(op, groups) if op.variant == "out" else op.generated_from
+            target = functional_of(op, ops, groups) if op.variant == "out" else op.generated_from
             yield op, "CompositeExplicitAutograd", target, (out_row if op.variant == "out" else functional_row)(op, target)
         elif viewed(op, ops, groups):
             target = viewed(op, ops, groups)

@@ -1,6 +1,6 @@
-"""gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML REDUCE_YAML DIR -- makes C in DIR from the tables of operators.
+"""gen_ops.py NATIVE_FUNCTIONS_YAML POINTWISE_YAML REDUCE_YAML OPTIM_YAML DIR -- makes C in DIR from the tables of operators.
 
-    aten.c                  plugin aten: definitions of the operators
+    aten.c                  plugin aten: definitions of the operators, those of optim.yaml too
     levels/pw_FAMILY.c      plugin cpu: loops of a family of pointwise.yaml, compiled for each vector level;
                             or pw_FAMILY.c, compiled once
     pointwise_entries.c     plugin cpu: an unboxed kernel for each overload of pointwise.yaml, which calls the loops
@@ -37,12 +37,12 @@ def tag_reads_once(families, reduced):
             op.tags = [*op.tags, "reads_once"]
 
 
-def main(native_path, pointwise_path, reduce_path, folder):
+def main(native_path, pointwise_path, reduce_path, optim_path, folder):
     native = ops.native(native_path)
     families, aliases, lists = pointwise(pointwise_path, native)
     reduced = reductions(reduce_path, native)
     tag_reads_once(families, reduced)
-    made = {"aten.c": schemas(native, native_path), "pointwise_entries.c": entries(families, lists),
+    made = {"aten.c": schemas(native, native_path, ops.native(optim_path)), "pointwise_entries.c": entries(families, lists),
             "reduce_entries.c": emit_reduce.entries(reduced),
             "composite_variants.c": forms(native, families, aliases, lists),
             "composite_follow.c": follow(native, ops.forms(native)), "dispatchd/aten.h": calls(native)}
@@ -54,6 +54,6 @@ def main(native_path, pointwise_path, reduce_path, folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 6:
         sys.exit(__doc__)
     main(*sys.argv[1:])

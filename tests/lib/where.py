@@ -1,7 +1,7 @@
 """where.py OP -- where an operator of aten is defined and where its kernels are: `make where OP=index_put`.
 
     where.py OP                                     says so of one operator
-    where.py --page NATIVE POINTWISE REDUCE FILE    writes a page of all operators of those tables: `make docs`
+    where.py --page NATIVE POINTWISE REDUCE OPTIM FILE    writes a page of all operators of those tables: `make docs`
 
 OP is the name of an operator, with all its overloads, or of one overload, with or without "aten::"."""
 
@@ -52,24 +52,25 @@ def running():
         return operators(d.call("registry.dump")["text"])
 
 
-def page(native_path, pointwise_path, reduce_path, running_ops):
+def page(native_path, pointwise_path, reduce_path, optim_path, running_ops):
     """The text of the page of operators."""
     sys.path.insert(0, os.path.join(ROOT, "proto", "gen"))
-    from emit_docs import docs
+    from emit_docs import docs, dtypes
     from ops import native
     from pointwise import pointwise
     from reduce import reductions
     ops = native(native_path)
     families, _, _ = pointwise(pointwise_path, ops)
-    places = {(name.removeprefix("aten::"), key): place
+    places = {(name, key): place
               for name, op in running_ops.items() for key, _, place in reversed(op.kernels)}
-    return docs(ops, families, reductions(reduce_path, ops), native_path, places)
+    taken = dtypes(families, reductions(reduce_path, ops))
+    return docs("aten", ops, taken, native_path, places) + "\n" + docs("optim", native(optim_path), {}, optim_path, places)
 
 
 def main():
     ops = running()
     if sys.argv[1] == "--page":
-        tables, path = sys.argv[2:5], sys.argv[5]
+        tables, path = sys.argv[2:6], sys.argv[6]
         with open(path, "w", encoding="utf-8") as f:
             f.write(page(*tables, ops))
         print(path)

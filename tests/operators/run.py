@@ -24,7 +24,8 @@ from daemon import TestDaemon
 
 JOBS = int(os.environ.get("JOBS", 2))
 LISTED = os.path.join(ROOT, "tests", "data", "ops.txt")
-OTHERS = {"convolution_overrideable", "convolution_backward_overrideable"}  # kernels that PyTorch's CPU has not
+OTHERS = {"convolution_overrideable", "convolution_backward_overrideable", "_fused_adam_", "_amp_update_scale_",
+          "_amp_foreach_non_finite_check_and_unscale_"}  # kernels that PyTorch's CPU has not
 # torch.ops answers with a dtype's number, a client gets its name: tests/integration/operators/test_facts.py has them
 OTHERS |= {"promote_types", *(f"result_type.{form}" for form in ("Tensor", "Scalar", "Scalar_Tensor", "Scalar_Scalar"))}
 

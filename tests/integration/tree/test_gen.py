@@ -4,6 +4,7 @@ wrong ones."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,12 @@ sums:
   none: 0
   flags: [RD_DTYPE]
 """
+OPTIM = """\
+- func: step_(Tensor(a!)[] params, *, float lr) -> ()
+  dispatch: CPU
+- func: clip_(Tensor(a!)[] grads) -> ()
+  dispatch: CPU
+"""
 
 
 def generate(native, pointwise, reduced=""):
@@ -73,10 +80,11 @@ def generate(native, pointwise, reduced=""):
         place, said = os.getcwd(), ""
         os.chdir(folder)
         try:
-            for name, text in (("native.yaml", native), ("pointwise.yaml", pointwise), ("reduce.yaml", reduced or "{}")):
+            for name, text in (("native.yaml", native), ("pointwise.yaml", pointwise), ("reduce.yaml", reduced or "{}"),
+                               ("optim.yaml", OPTIM)):
                 with open(name, "w") as f:
                     f.write(text)
-            gen_ops.main("native.yaml", "pointwise.yaml", "reduce.yaml", "out")
+            gen_ops.main("native.yaml", "pointwise.yaml", "reduce.yaml", "optim.yaml", "out")
         except SystemExit as e:
             said = str(e)
         finally:
@@ -193,12 +201,30 @@ def test_a_family_is_a_file_of_its_own():
     equal([n for n in both if both[n] != changed[n]], ["pw_unary.c"], "files that a changed expression changes")
 
 
+def test_operators_of_optim_are_defined_in_their_namespace():
+    made, said = generate(NATIVE, ADD)
+    equal(said, "")
+    for kind, namespace, place, line, func in (("LIBRARY", "aten", "native.yaml", 1, "add.Tensor"), ("LIBRARY", "optim", "optim.yaml", 1, "step_"),
+                                               ("FRAGMENT", "optim", "optim.yaml", 3, "clip_")):
+        found = re.search(rf'#line (\d+) "(.*)"\nDP_RECORDS\(op_\d+, (\w+), (\w+), , .*"{re.escape(func)}\(', made["aten.c"])
+        equal(found and found.groups(), (str(line), place, kind, namespace), func)
+
+
+def test_new_values_are_copied_to_what_an_out_overload_writes():
+    native = NATIVE + ("- func: scale_(Tensor(a!)[] self, Tensor(b!) found, Tensor by) -> ()\n  dispatch: CPU\n"
+                       "  autogen: scale, scale.out\n")
+    made, said = generate(native, ADD)
+    equal(said, "")
+    row = re.search(r'"aten::scale.out", "aten::scale", .*', made["composite_follow.c"])[0]
+    contains(row, "{FOLLOW_COPY, 3}, {FOLLOW_COPY, 1}")
+
+
 def test_the_command_fails_and_says_it():
     with tempfile.TemporaryDirectory() as folder:
         wrong = os.path.join(folder, "wrong.yaml")
         with open(wrong, "w") as f:
             f.write("- func: f\n")
-        ran = subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "gen_ops.py"), wrong, wrong, wrong, folder],
+        ran = subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "gen_ops.py"), wrong, wrong, wrong, wrong, folder],
                              capture_output=True, text=True)
     equal((ran.returncode, ran.stderr), (1, f"{wrong}:1: f: func: not a schema: 'f'\n"))
 

@@ -1,0 +1,293 @@
+"""test_optim.py -- operators of namespace optim and those for mixed precision: wrong arguments change nothing, gradients
+of None, found_inf, versions, tensors without memory, clipping, and a step of training as one request."""
+
+import math
+
+from harness import contains, equal, less, main, raises
+from daemon import TestDaemon
+
+SHAPES = [[3], [2, 2], []]
+VALUES = {"params": 1.5, "grads": 0.5, "exp_avgs": 0.25, "exp_avg_sqs": 0.125, "max_exp_avg_sqs": 2, "state_steps": 3}
+NAMES = list(VALUES)
+ALIASED, INSIDE = "refer to a single memory location", "more than one element of the written-to tensor"
+
+
+def literal(shape, value, dtype="float32"):
+    data = value
+    for n in reversed(shape):
+        data = [data] * n
+    return {"data": data, "dtype": dtype}
+
+
+def made(d, shape, value, dtype="float32", **more):
+    return {"tensor": d.call("tensor.create", **literal(shape, value, dtype), **more)["tensor"]}
+
+
+def handle(t):
+    return {"tensor": t["tensor"]}
+
+
+def lists(d):
+    """Return the lists of adam_, by name."""
+    return {name: [made(d, [] if name == "state_steps" else shape, value) for shape in SHAPES] for name, value in VALUES.items()}
+
+
+def adam(d, given, op="adam_", **options):
+    return d.call("op.call", op="optim::" + op, args=[given[n] for n in NAMES],
+                  kwargs={k: {"float": v} if isinstance(v, float) else v for k, v in {"lr": 0.1, **options}.items()})
+
+
+def read(d, tensor):
+    return d.call("tensor.read", tensor=tensor["tensor"])["data"]
+
+
+def version(d, tensor):
+    return d.call("tensor.describe", tensor=tensor["tensor"])["version"]
+
+
+def everything(d, given):
+    """Return data and version of every tensor of the lists."""
+    all_ = [t for name in sorted(given) for t in given[name] if t]
+    return [(read(d, t), version(d, t)) for t in all_]
+
+
+def refused(d, type_, *parts, change=None, op="adam_", **options):
+    """The step must fail with these words, and change no tensor.  change(lists): makes them wrong."""
+    given = lists(d)
+    if change:
+        change(given)
+    before = everything(d, given)
+    raises(lambda: adam(d, given, op, **options), type_, *parts)
+    equal(everything(d, given), before, "after " + parts[0])
+    d.call("tensor.release", all=True)
+
+
+def test_wrong_lists_change_nothing(daemon):
+    with daemon.connect() as d:
+        def put(name, index, *args, **kwargs):
+            return lambda given: given[name].__setitem__(index, made(d, *args, **kwargs))
+
+        def same(name, index, other, at):
+            return lambda given: given[name].__setitem__(index, given[other][at])
+
+        def no(name):
+            return lambda given: given[name].pop()
+
+        for name in NAMES[1:]:
+            refused(d, "RuntimeError", "same number of tensors, got 3 params and 2 " + name, change=no(name), amsgrad=True)
+        refused(d, "RuntimeError", "params[1] has dtype float32, but grads[1] has dtype float64", change=put("grads", 1, [2, 2], 1, "float64"))
+        refused(d, "RuntimeError", "params[2] has dtype float32, but exp_avgs[2] has dtype float16", change=put("exp_avgs", 2, [], 1, "float16"))
+        refused(d, "RuntimeError", "params[0] has shape [3], but grads[0] has shape [1]", change=put("grads", 0, [1], 1))
+        refused(d, "RuntimeError", "params[1] has shape [2, 2], but exp_avg_sqs[1] has shape [4]", change=put("exp_avg_sqs", 1, [4], 1))
+        refused(d, "RuntimeError", "state_steps[1] must be a 1-element tensor, but it has 2 elements", change=put("state_steps", 1, [2], 1))
+        refused(d, "RuntimeError", "state_steps[0]", "its dtype is complex64", change=put("state_steps", 0, [], [1, 0], "complex64"))
+        refused(d, "ValueError", "Invalid step: state_steps[2] is -1", change=put("state_steps", 2, [], -1))
+        refused(d, "ValueError", "Invalid step: state_steps[2] is nan", change=put("state_steps", 2, [], "nan"))
+        refused(d, "RuntimeError", "params[0] and exp_avgs[0] " + ALIASED, change=same("exp_avgs", 0, "params", 0))
+        refused(d, "RuntimeError", ALIASED, "params[2]", "params[2]", change=same("state_steps", 1, "params", 2))
+        refused(d, "RuntimeError", ALIASED, "state_steps[0]", "state_steps[1]", change=same("state_steps", 1, "state_steps", 0))
+        refused(d, "RuntimeError", ALIASED, "grads[1]", "exp_avg_sqs[1]", change=same("grads", 1, "exp_avg_sqs", 1))
+
+
+def test_tensors_that_share_memory_in_part(daemon):
+    with daemon.connect() as d:
+        given = lists(d)
+        base = made(d, [5], 1)
+        view = lambda offset, stride=1: handle(d.op("aten::as_strided", base, [3], [stride], offset))
+        given["params"][0], given["exp_avgs"][0] = view(0), view(2)
+        raises(lambda: adam(d, given), "RuntimeError", ALIASED, "params[0]", "exp_avgs[0]")
+        given["exp_avgs"][0] = view(0, 0)
+        raises(lambda: adam(d, given), "RuntimeError", INSIDE, "exp_avgs[0]")
+        given["params"][0], given["exp_avgs"][0] = view(0, 2), made(d, [3], 0)  # elements 0, 2 and 4
+        given["grads"][0] = view(1, 0)  # one element, which nothing writes
+        adam(d, given)
+        equal([x == 1 for x in read(d, base)], [False, True, False, True, False], "elements that stayed")
+        d.call("tensor.release", all=True)
+
+
+def test_wrong_numbers_change_nothing(daemon):
+    with daemon.connect() as d:
+        refused(d, "ValueError", "Invalid learning rate: -0.1", lr=-0.1)
+        refused(d, "ValueError", "Invalid learning rate: nan", lr={"float": "nan"})
+        refused(d, "ValueError", "Invalid learning rate: -3", lr={"data": -3})
+        refused(d, "RuntimeError", "lr must be a 1-element tensor, but it has 2 elements", lr={"data": [1, 2]})
+        refused(d, "ValueError", "Invalid beta parameter at index 0: 1", beta1=1.0)
+        refused(d, "ValueError", "Invalid beta parameter at index 1: -1", beta2=-1.0)
+        refused(d, "ValueError", "Invalid epsilon value: -1", eps=-1.0, op="adamw_")
+        refused(d, "ValueError", "Invalid weight_decay value: -1", weight_decay=-1.0)
+        refused(d, "RuntimeError", "grad_scale must be a 1-element tensor", grad_scale={"data": []})
+        refused(d, "RuntimeError", "found_inf must be a tensor of a real number, but its dtype is bool", found_inf={"data": True})
+        p = [made(d, [2], 1)]
+        sgd = lambda **k: d.op("optim::sgd_", p, [literal([2], 1)], p, lr=1, **k)
+        raises(lambda: sgd(momentum=-1), "ValueError", "Invalid momentum value: -1")
+        raises(lambda: sgd(nesterov=True), "ValueError", "Nesterov momentum requires a momentum and zero dampening")
+        raises(lambda: d.op("optim::sgd_", [literal([2], 1, "int64")], [literal([2], 1, "int64")], [], lr=1), "RuntimeError",
+               '"sgd" not implemented for \'Long\'')
+        raises(lambda: d.op("optim::sgd_", p, [{"data": [1, 2], "device": "meta"}], [], lr=1), "RuntimeError",
+               "params[0] is on CPU", "grads[0] is on Meta")
+        equal(read(d, p[0]), [1, 1])
+        d.call("tensor.release", all=True)
+
+
+def test_a_gradient_of_none_leaves_parameter_and_state(daemon):
+    with daemon.connect() as d:
+        given = lists(d)
+        given["grads"][1] = None
+        before = {name: [read(d, t) for t in tensors if t] for name, tensors in given.items()}
+        adam(d, given, amsgrad=True)
+        for name in ("params", "exp_avgs", "exp_avg_sqs", "state_steps"):
+            equal([read(d, t) == b for t, b in zip(given[name], before[name])], [False, True, False], f"same {name}")
+        equal([read(d, t) for t in given["state_steps"]], [4, 3, 4])
+        d.call("tensor.release", all=True)
+
+
+def test_found_inf_changes_nothing_and_grad_scale_divides(daemon):
+    with daemon.connect() as d:
+        given, scaled = lists(d), lists(d)
+        before = [x for x, _ in everything(d, given)]
+        adam(d, given, found_inf={"data": 1})
+        equal([x for x, _ in everything(d, given)], before)
+        scaled["grads"] = [made(d, shape, 32) for shape in SHAPES]
+        adam(d, given, found_inf={"data": 0})
+        adam(d, scaled, grad_scale={"data": 64})
+        equal(before == [x for x, _ in everything(d, given)], False, "nothing changed with found_inf 0")
+        for name in ("params", "exp_avgs", "exp_avg_sqs", "state_steps"):
+            equal([read(d, t) for t in scaled[name]], [read(d, t) for t in given[name]], name)
+        equal(read(d, scaled["grads"][0]), [32, 32, 32], "scaled gradients")
+        d.call("tensor.release", all=True)
+
+
+def test_written_tensors_have_new_versions_and_leaves_may_be_written(daemon):
+    with daemon.connect() as d:
+        given = lists(d)
+        leaf = given["params"][0] = made(d, [3], 1, requires_grad=True)
+        adam(d, given)
+        equal([version(d, given[n][0]) for n in NAMES[:4]], [1, 0, 1, 1])
+        told = d.call("tensor.describe", tensor=leaf["tensor"])
+        equal((told["is_leaf"], told["requires_grad"], told["grad_fn"]), (True, True, None))
+        y = handle(d.op("aten::mul.Tensor", leaf, leaf))
+        s = handle(d.op("aten::sum", y))
+        adam(d, given)
+        raises(lambda: d.call("grad.backward", tensors=[s]), "RuntimeError", "modified by an inplace operation")
+        d.call("tensor.release", all=True)
+
+
+def test_tensors_without_memory_are_checked_only(daemon):
+    with daemon.connect() as d:
+        meta = lambda shape, dtype="float32": handle(d.op("aten::empty.memory_format", shape, dtype=dtype, device="meta"))
+        given = {name: [meta([] if name == "state_steps" else shape) for shape in SHAPES] for name in NAMES}
+        adam(d, given, amsgrad=True)
+        given["grads"][1] = meta([4])
+        raises(lambda: adam(d, given), "RuntimeError", "params[1] has shape [2, 2], but grads[1] has shape [4]")
+        equal(d.op("optim::clip_grad_norm_", given["grads"], 1)["shape"], [])
+        d.call("tensor.release", all=True)
+
+
+def test_half_precision_is_computed_in_float32(daemon):
+    with daemon.connect() as d:
+        for dtype in ("float16", "bfloat16"):
+            p, b = made(d, [1100], 1, dtype), made(d, [1100], 0.5, dtype)
+            d.op("optim::sgd_", [p], [literal([1100], 0.25, dtype)], [b], lr=0.5, momentum=0.5, dampening=0.5)
+            equal({round(x, 2) for x in read(d, p)}, {0.81}, dtype)
+            equal(set(read(d, b)), {0.375}, dtype)
+        d.call("tensor.release", all=True)
+
+
+# -- clipping --
+
+def test_clip_grad_norm(daemon):
+    with daemon.connect() as d:
+        grads = [made(d, [1], 3), made(d, [2, 0], 1), made(d, [], 4, "float64")]
+        norm = lambda *args, **k: read(d, d.op("optim::clip_grad_norm_", grads, *args, **k))
+        equal(norm(10), 5)
+        equal([read(d, g) for g in (grads[0], grads[2])], [[3], 4], "gradients that are short enough")
+        equal(norm(0.5), 5)
+        less(abs(read(d, grads[0])[0] - 0.3), 1e-6)
+        less(abs(read(d, grads[2]) - 0.4), 1e-6)
+        raises(lambda: norm(1, {"float": "inf"}), "RuntimeError", "max()", "grads[1] has no elements")
+        grads[1] = made(d, [2], "inf")
+        raises(lambda: norm(1, error_if_nonfinite=True), "RuntimeError", "The total norm of order 2 for gradients from `parameters` is non-finite")
+        equal(read(d, grads[1]), ["inf"] * 2)
+        equal(norm(1), "inf")
+        equal([read(d, grads[0]), read(d, grads[1])], [[0], ["nan"] * 2])
+        raises(lambda: d.op("optim::clip_grad_norm_", [grads[0], grads[0]], 1), "RuntimeError", "grads[0] and grads[1]", ALIASED)
+        d.call("tensor.release", all=True)
+
+
+def test_clip_grad_value(daemon):
+    with daemon.connect() as d:
+        g = {"tensor": d.call("tensor.create", data=[-5, 0.5, "nan", "inf"])["tensor"]}
+        d.op("optim::clip_grad_value_", [g], 2)
+        equal(read(d, g), [-2, 0.5, "nan", 2])
+        d.call("tensor.release", all=True)
+
+
+# -- mixed precision --
+
+def test_unscale_finds_infinities(daemon):
+    with daemon.connect() as d:
+        for bad in (None, "inf", "-inf", "nan"):
+            found = made(d, [], 0)
+            grads = [made(d, [1030], 8), made(d, [2], 2 if bad is None else bad, "float16"), made(d, [0], 1)]
+            d.op("aten::_amp_foreach_non_finite_check_and_unscale_", grads, found, {"data": 0.25})
+            equal((read(d, found), read(d, grads[0])[-1]), (0 if bad is None else 1, 2), str(bad))
+        check = lambda *args: d.op("aten::_amp_foreach_non_finite_check_and_unscale_", *args)
+        raises(lambda: check(grads, {"data": [0, 0]}, {"data": 1}), "RuntimeError", "found_inf must be a 1-element tensor")
+        raises(lambda: check(grads, found, literal([], 1, "float64")), "RuntimeError", "inv_scale must be a float tensor")
+        raises(lambda: check([found], found, {"data": 1}), "RuntimeError", ALIASED, "self[0]", "found_inf[0]")
+        out, told = d.op("aten::_amp_foreach_non_finite_check_and_unscale", [literal([2], 8)], {"data": 0}, {"data": 0.5}, returns="data")
+        equal((out[0]["data"], told["data"]), ([4, 4], 0), "the functional overload")
+        outs = [made(d, [2], 0)]
+        d.call("op.call", op="aten::_amp_foreach_non_finite_check_and_unscale.out", args=[[literal([2], 8)], found, {"data": 0.5}],
+               kwargs={"out": outs})
+        equal(read(d, outs[0]), [4, 4], "the out= overload")
+        d.call("tensor.release", all=True)
+
+
+def test_update_scale(daemon):
+    with daemon.connect() as d:
+        scale, tracker = made(d, [], 8), made(d, [], 0, "int32")
+        seen = []
+        for found in (0, 0, 0, 1, 0):
+            d.op("aten::_amp_update_scale_", scale, tracker, {"data": found, "dtype": "float32"}, 2, 0.5, 2)
+            seen.append((read(d, scale), read(d, tracker)))
+        equal(seen, [(8, 1), (16, 0), (16, 1), (8, 0), (8, 1)])
+        d.op("aten::fill_.Scalar", scale, 3e38)
+        d.op("aten::_amp_update_scale_", scale, tracker, {"data": 0, "dtype": "float32"}, 2, 0.5, 2)
+        less(read(d, scale), math.inf, "a scale that would pass float32")
+        raises(lambda: d.op("aten::_amp_update_scale_", scale, made(d, [], 0), {"data": 0, "dtype": "float32"}, 2, 0.5, 2), "RuntimeError",
+               "growth_tracker must be an int tensor")
+        d.call("tensor.release", all=True)
+
+
+# -- programs --
+
+STEP = [
+    {"op": "aten::linear", "args": [{"ref": "x"}, {"ref": "w"}, {"ref": "b"}], "as": ["y"]},
+    {"op": "aten::mse_loss", "args": [{"ref": "y"}, {"ref": "t"}], "as": ["loss"]},
+    {"op": "grad::gradients", "args": [[{"ref": "loss"}], [{"ref": "w"}, {"ref": "b"}]], "as": ["grads"]},
+    {"op": "optim::clip_grad_norm_", "args": [{"ref": "grads"}, 1.0], "as": ["norm"]},
+    {"op": "optim::adam_", "args": [[{"ref": "w"}, {"ref": "b"}], {"ref": "grads"}, [{"ref": "mw"}, {"ref": "mb"}],
+                                    [{"ref": "vw"}, {"ref": "vb"}], [], [{"ref": "sw"}, {"ref": "sb"}]],
+     "kwargs": {"lr": 0.05}, "as": []},
+]
+
+
+def test_a_step_of_training_is_one_request(daemon):
+    with daemon.connect() as d:
+        names = ["x", "t", "w", "b", "mw", "mb", "vw", "vb", "sw", "sb"]
+        shapes = [[4, 3], [4, 2], [2, 3], [2], [2, 3], [2], [2, 3], [2], [], []]
+        inputs = [made(d, s, 0.5 if n in "xt" else 0.0, requires_grad=n in ("w", "b")) for n, s in zip(names, shapes)]
+        program = d.call("program.create", inputs=[{"name": n, "type": "Tensor"} for n in names], steps=STEP,
+                         outputs=["loss"])["program"]
+        losses = [d.call("program.run", program=program, inputs=dict(zip(names, inputs)), **{"return": "data"})["outputs"][0]["data"]
+                  for _ in range(30)]
+        less(losses[-1], losses[0] / 20, "loss after 30 steps")
+        equal([read(d, t) for t in inputs[-2:]], [30, 30])
+        told = d.call("program.describe", program=program)
+        contains(str(told), "optim::adam_")
+        d.call("program.release", program=program)
+        d.call("tensor.release", all=True)
+
+
+main(TestDaemon, TestDaemon.finish)
