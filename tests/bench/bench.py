@@ -25,6 +25,7 @@ import chain
 import dispatchd
 import fairness
 import idle
+import optim
 
 try:
     import torch
@@ -299,6 +300,16 @@ def bench_chain(daemon, _):
     linked, independent = (statistics.median(t[i] for t in times) for i in range(2))
     row("socket: 64 independent adds, pipelined", independent, "us")
     row("socket: a chain of 64 adds with into", linked, "us", independent, 1.3 * independent)
+
+
+def bench_optim():
+    """A step of an optimizer and the clipping of gradients, beside PyTorch's, with one thread and with two."""
+    for threads in (1, 2):
+        (step, *peers), (clip, *clip_peers) = optim.measure(threads, torch)
+        label = f"{threads} thread{'s' * (threads > 1)}"
+        row(f"adam, 8 x 1 M, {label}", step, "ms", peers[0] if peers else None, None, 0.5)
+        row(f"adam, 8 x 1 M, {label}: beside its bytes", step, "ms", peers[1] if peers else None, None, 1.3)
+        row(f"clip_grad_norm_, 100 x 10,000, {label}", clip, "ms", clip_peers[0] if clip_peers else None, None, 0.5)
 
 
 def bench_client():
@@ -624,6 +635,7 @@ def main():
     bench_training()
     bench_socket()
     bench_client()
+    bench_optim()
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None

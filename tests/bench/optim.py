@@ -1,0 +1,73 @@
+"""optim.py -- times of a step of Adam and of clipping by norm, whole calls through the socket, beside PyTorch's in turns,
+and beside the time in which PyTorch reads and writes the same bytes."""
+
+import statistics
+import time
+
+from daemon import TestDaemon
+
+PARAMETERS, ELEMENTS = 8, 1 << 20
+GRADIENTS, SMALL = 100, 10000
+ROUNDS, REPEAT, SETTLE = 7, 3, 0.05
+
+
+def in_turns(*functions):
+    """Return the median time of each function in milliseconds."""
+    times = [[] for _ in functions]
+    for _ in range(ROUNDS):
+        for function, found in zip(functions, times):
+            time.sleep(SETTLE)
+            function()
+            for _ in range(REPEAT):
+                begin = time.perf_counter()
+                function()
+                found.append((time.perf_counter() - begin) * 1e3)
+    return [statistics.median(found) for found in times]
+
+
+def full(d, n, shape, value):
+    return [{"tensor": d.op("aten::full", shape, value, dtype="float32")["tensor"]} for _ in range(n)]
+
+
+def adam(d, torch):
+    """Return the median times of our step, of PyTorch's, and of reading and writing its bytes; without PyTorch only ours."""
+    lists = [full(d, PARAMETERS, [ELEMENTS], value) for value in (1, 0.01, 0, 0)]
+    steps = full(d, PARAMETERS, [], 0)
+    functions = [lambda: d.call("op.call", op="optim::adam_", args=[*lists, [], steps], kwargs={"lr": 0.001})]
+    if torch:
+        params = [torch.ones(ELEMENTS, requires_grad=True) for _ in range(PARAMETERS)]
+        for p in params:
+            p.grad = torch.full_like(p, 0.01)
+        written = [torch.zeros(ELEMENTS) for _ in range(3 * PARAMETERS)]
+
+        def bytes_():
+            for t in written:
+                t.add_(1)
+            for p in params:
+                p.grad.sum()
+        functions += [torch.optim.Adam(params, foreach=True).step, bytes_]
+    return in_turns(*functions)
+
+
+def clip(d, torch):
+    grads = full(d, GRADIENTS, [SMALL], 0.01)
+    functions = [lambda: d.op("optim::clip_grad_norm_", grads, 0.5, returns="data")]
+    if torch:
+        params = [torch.zeros(SMALL) for _ in range(GRADIENTS)]
+        for p in params:
+            p.grad = torch.full_like(p, 0.01)
+        functions.append(lambda: torch.nn.utils.clip_grad_norm_(params, 0.5))
+    return in_turns(*functions)
+
+
+def measure(threads, torch):
+    """Return the times of adam() and of clip() with so many threads here and in PyTorch."""
+    before = torch and torch.get_num_threads()
+    if torch:
+        torch.set_num_threads(threads)
+    with TestDaemon("--threads", str(threads)) as daemon, daemon.connect() as d:
+        times = adam(d, torch), clip(d, torch)
+        d.call("tensor.release", all=True)
+    if torch:
+        torch.set_num_threads(before)
+    return times
