@@ -20,8 +20,9 @@ static void start(uid_t uid)
     pthread_mutex_init(&s.connections_lock, NULL);
     limits_apply(limit_defaults);
     sessions_init(&s.sessions, limit_defaults);
-    from = (struct connection){.server = &s, .uid = uid};
     rq = (request){.conn = &from, .session = session_new_for(&s.sessions, uid, &err)};
+    ck_assert_ptr_nonnull(rq.session);
+    from = (struct connection){.server = &s, .user = session_user(rq.session)};
     dp_error_clear(&err);
 }
 
@@ -63,7 +64,7 @@ START_TEST(both_ends_are_connected_and_the_session_is_the_same)
     struct connection *c = s.opened;
     ck_assert_ptr_nonnull(c);
     ck_assert_ptr_eq(c->session, rq.session);
-    ck_assert_uint_eq(c->uid, geteuid());
+    ck_assert_uint_eq(c->user->uid, geteuid());
     ck_assert_uint_eq(atomic_load(&s.n_connections), 1);
     ck_assert_int_eq(recv(c->fd, &got, 1, 0), -1); /* the daemon's end does not block */
     ck_assert_int_eq(write(fd, "x", 1), 1);
@@ -102,7 +103,7 @@ START_TEST(another_uid_has_a_limit_of_its_own)
     from.next = NULL;
     s.connections = &from; /* the first one */
     ck_assert_int_eq(connection_open(&rq, &fds[0], &err), 0);
-    ck_assert_uint_eq(s.opened->uid, geteuid() + 1);
+    ck_assert_uint_eq(s.opened->user->uid, geteuid() + 1);
     ck_assert_int_eq(connection_open(&rq, &fd, &err), DP_ERESOURCE);
     ck_assert_ptr_nonnull(strstr(err.message, "has 2 connections (uid_connections)"));
     ck_assert_int_eq(fd, -1);
