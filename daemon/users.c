@@ -150,8 +150,8 @@ static const struct {
 
 static void set_limit(uint64_t *limit, int64_t value)
 {
-    __atomic_store_n(limit, (uint64_t)value,
-                     __ATOMIC_RELAXED); /* accounts read it without a lock */
+    /* accounts read it without a lock */
+    __atomic_store_n(limit, (uint64_t)value, __ATOMIC_RELAXED);
 }
 
 static void set_limits(sessions *all, const int64_t *limits)

@@ -111,7 +111,9 @@ static void write_data(jw *w, const dp_error *err, const run *r)
     jw_object_end(w);
 }
 
-/* Write an error answer, which is not charged to the session.  `r`: NULL if no method ran. */
+/* Write an error answer, which is not charged to the session.  `r`: NULL if no method ran.  The
+ * record of the limit that the error is due to ends: the next error on this thread may have another
+ * cause. */
 static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, const run *r)
 {
     dp_account *account = w->account;
@@ -127,6 +129,7 @@ static void write_error(jw *w, const cJSON *id, int code, const dp_error *err, c
     jw_object_end(w);
     jw_object_end(w);
     w->account = account;
+    dp_error_refusal_clear();
 }
 
 /* End the answer's line.  If there was no memory for the line, drop it and close the connection. */

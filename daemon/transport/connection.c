@@ -339,13 +339,12 @@ bool connection_accept(server *s, int fd)
     dp_error err = DP_ERROR_INIT;
     uid_t uid;
 
-    dp_error_refusal_clear();
-    int rc = access_check(server_options(s), fd, &uid, &err);
-    if (rc == 0 && (rc = accept_client(s, fd, uid, &err)) < 0)
-        connection_say_why(fd, &err);
-    if (rc == 0)
+    bool allowed = access_check(server_options(s), fd, &uid, &err) == 0;
+    if (allowed && accept_client(s, fd, uid, &err) == 0)
         return true;
     metrics_failure(&s->metrics, NULL, n_methods + 1, 0, &err);
+    if (allowed)
+        connection_say_why(fd, &err);
     log_seldom(LOG_WARN, "connection.refuse", "error=\"%s\"", err.message);
     close(fd);
     return false;

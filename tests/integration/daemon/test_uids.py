@@ -340,10 +340,10 @@ def test_a_uid_has_one_limit_for_all_its_sessions():
             b.op("aten::ones", [150, 1000])
 
 
-def refusal(path):
+def refusal(path, member="message"):
     """What the daemon says to a client that it does not take."""
     with dispatchd.connect(path, 60) as d:
-        return d.receive_message()["error"]["message"]
+        return d.receive_message()["error"][member]
 
 
 def test_other_uids_cannot_take_every_place():
@@ -395,6 +395,9 @@ def test_the_number_of_uids_is_limited():
             equal(as_uid(OTHER, lambda: keep(f.socket)), [1])
             wait_until(lambda: held_by(owner, OTHER, "sessions") == 0, "its session has ended")
             equal(as_uid(THIRD, lambda: refusal(f.socket)), "2 uids use this daemon, no more can (uids)")
+            equal(as_uid(THIRD, lambda: refusal(f.socket, "data")),
+                  {"type": "ResourceExhausted", "limit": {"name": "uids", "most": 2, "asked": 3}})
+            contains(owner.call("server.metrics")["text"], 'dispatchd_limit_refusals_total{limit="uids"} 2\n')
             as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="kept"))
             wait_until(lambda: admitted(f.socket), "a uid that holds nothing gives way")
             equal(sorted(u["uid"] for u in owner.call("server.status")["users"]), sorted([OWN, THIRD]))
