@@ -37,6 +37,10 @@ static void take_done(server *s)
     job_list done = executor_done(&s->executor, &tasks);
     job *j;
 
+    /* before the answer of session.end, which a worker has put in `done`: who gets it may rely on
+     * it that the connections are closed */
+    if (atomic_exchange(&s->end_due, false))
+        connections_close_ended(s);
     connection_notices_send(s); /* those of the requests in `done` come before their answers */
     while ((j = job_pop(&done)) != NULL)
         connection_answered(j, done.head == NULL || done.head->rq.conn != j->rq.conn);
@@ -54,8 +58,6 @@ static void on_async(uv_async_t *h)
     turn_begin(&s->metrics.turns);
     connections_notify_changes(s); /* before the answer of the request that changed the registry */
     connections_begin_opened(s);   /* before it is looked whose sessions have ended */
-    if (atomic_exchange(&s->end_due, false)) /* before the answer of session.end */
-        connections_close_ended(s);
     take_done(s);
     if (s->resume_due)
         connections_resume(s);

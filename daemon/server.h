@@ -84,8 +84,10 @@ typedef struct server {
     uint64_t linger_next;
     /* number of ended sessions at the last malloc_trim().  Used by linger_task */
     uint64_t trimmed_after;
-    atomic_bool shutdown;    /* shutdown was requested, with `drain_ms` */
-    atomic_bool end_due;     /* session.end was called: connections_close_ended() must run */
+    atomic_bool shutdown; /* shutdown was requested, with `drain_ms` */
+    /* session.end was called: connections_close_ended() must run; set by a worker, before the
+     * request is answered */
+    atomic_bool end_due;
     atomic_bool session_due; /* a session may have to end: linger_task must run */
     atomic_int_fast64_t drain_ms;
 } server;

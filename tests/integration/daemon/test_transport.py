@@ -759,6 +759,23 @@ def test_plugin_that_does_not_load_stops_the_start(daemon):
         equal(os.listdir(directory), [])
 
 
+def test_session_end_is_answered_when_the_connections_are_closed(daemon):
+    sent = 0
+    with daemon.connect() as d:
+        for _ in range(100):
+            with Raw(daemon) as c:
+                session = c.ask(request(1, "server.hello"))["result"]["session"]
+                d.call("session.end", session=session)
+                try:
+                    c.send(request(2))
+                    sent += 1
+                except BrokenPipeError:
+                    pass
+                contains(c.answer()["error"]["message"], "the session was ended by session.end")
+                c.ended()
+    equal(sent, 0, "requests that an ended session could still send")
+
+
 def test_limits_can_be_set():
     with TestDaemon("--no-plugins", "--max-line", "4096", "--max-attachment", "100") as daemon:
         with Raw(daemon) as c:
