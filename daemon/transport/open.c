@@ -54,8 +54,7 @@ int connection_open(request *rq, int *fd, dp_error *err)
         return err->code;
     if (!session_enter(session)) {
         dp_error_set(err, DP_ECANCELLED, "the session was ended by session.end");
-    } else if ((c = connection_new(rq->conn->server, ends[0], session)) ==
-               NULL) {
+    } else if ((c = connection_new(rq->conn->server, ends[0], session)) == NULL) {
         session_leave(session);
         dp_error_set(err, DP_ERESOURCE, "out of memory: connection");
     } else if (hand_over(c, err) < 0) {
