@@ -1,5 +1,7 @@
 /* request.c -- fuzzes requests: an input is what a client sends, lines and attachments.  Each
- * request is parsed, checked, run and answered, without a socket. */
+ * request is parsed, checked, run and answered, without a socket.
+ *
+ * Before a line, "!" and a byte N make the Nth allocation fail that parsing or running it makes. */
 #define _GNU_SOURCE
 #include "served.h"
 
@@ -17,7 +19,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     c->refs++;
     while (size > 0 && !c->closed) {
-        const uint8_t *end = memchr(data, '\n', size);
+        bool fails = size >= 2 && data[0] == '!';
+        served_fault = fails ? data[1] : 0;
+        data += 2 * fails;
+        size -= 2 * fails;
+        const uint8_t *end = size > 0 ? memchr(data, '\n', size) : NULL;
         size_t bytes = end != NULL ? (size_t)(end - data) : size, used = bytes + (end != NULL);
         const char *line = (const char *)data;
         data += used;

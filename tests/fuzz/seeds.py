@@ -125,6 +125,14 @@ def requests():
     yield b"[" + b",".join(one.strip() for one in made[10:16]) + b"]\n"
 
 
+def failing():
+    """Requests as above, and others of which one allocation fails."""
+    yield from requests()
+    create = request("tensor.create", {"data": [[1, 2], [3, 4]]})
+    for i, one in enumerate((*calls(), *methods())):
+        yield create + bytes([ord("!"), i % 9 + 1]) + request(*one) + bytes([ord("!"), i % 30 + 11]) + request(*one)
+
+
 def pieces():
     """Streams for stream.h: requests as they are, cut in pieces, and all together."""
     for one in requests():
@@ -278,7 +286,7 @@ def words_of(name):
 
 def write(name, folder, built):
     """Write the inputs of fuzzer `name` into `folder`/seeds and its words into `folder`/words; returns both paths."""
-    inputs = {"request": requests, "socket": pieces, "descriptor": passed, "schema": schemas,
+    inputs = {"request": failing, "socket": pieces, "descriptor": passed, "schema": schemas,
               "safetensors": tensor_files, "config": configs, "elf": lambda: plugins(built)}[name]
     seeds, words = os.path.join(folder, "seeds"), os.path.join(folder, "words")
     os.makedirs(seeds, exist_ok=True)

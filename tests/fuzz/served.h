@@ -19,7 +19,8 @@
 
 static server served;
 static options served_options;
-static dp_ctx *served_ctx; /* for requests that a fuzzer runs itself */
+static dp_ctx *served_ctx;    /* for requests that a fuzzer runs itself */
+static uint64_t served_fault; /* the allocation of the next request that fails; 0: none */
 
 static const char served_limits[] =
     "line_bytes = 1024\nattachment_bytes = 8192\nattachments = 8\nbatch = 8\njson_depth = 16\n"
@@ -290,13 +291,17 @@ static inline job *served_run(struct connection *c, const char *line, size_t byt
 {
     job *j = served_job(c, line, bytes, fds, n_fds);
 
+    dp_fault_arm(served_fault);
     job_parse(j);
+    dp_fault_arm(0);
     if (j->stage == JOB_PARSED && j->announces && !served_attach(j, body, left)) {
         connection_job_free(j);
         return NULL;
     }
     if (j->stage == JOB_PARSED) {
+        dp_fault_arm(served_fault);
         int outcome = job_execute(&served.executor, j, served_ctx, false);
+        dp_fault_arm(0);
         FUZZ_CHECK(outcome == RUN_DONE, "outcome %d", outcome);
     }
     served_check_answer(&j->rq);
