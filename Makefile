@@ -287,6 +287,8 @@ check-grad: all ## compare gradients with PyTorch's and with finite differences 
 
 memory: all ## 20 rounds of 1,000 clients: resident memory stays flat
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) DP_MEMORY_ROUNDS=20 DP_MEMORY_CLIENTS=1000 sh tests/run.sh tests/integration/daemon/test_memory.py
+soak: all ## 64 clients do everything at random for SOAK_SECONDS (1800)
+	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) sh tests/run.sh tests/soak/test_soak.py
 sweep-huge: all ## call every operator with tensors of 2^62 elements, and of 2^26 real ones
 	$(Q)BUILD=$(BUILD) SANITIZE=$(SANITIZE) PYTHON=$(PYTHON) PART=1 PART_SECONDS=14400 PARTS="tests/integration/operators/test_huge.py tests/integration/operators/test_long.py" sh tests/run.sh
 
@@ -315,4 +317,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory demo bench bench-aten fuzz fuzzers fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean
+.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory soak demo bench bench-aten fuzz fuzzers fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean

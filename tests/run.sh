@@ -83,7 +83,7 @@ narrowed() {
 }
 
 # Parts that take longest, in this order.  They start first, so that the others fill the time beside them.
-LONG="unit operators/run test_samples test_forms test_headers test_embedding test_levels test_limits test_fairness test_left_behind
+LONG="unit test_soak operators/run test_samples test_forms test_headers test_embedding test_levels test_limits test_fairness test_left_behind
       test_long test_executor test_bad_input test_plugins"
 longest_first() {
     awk -v long="$LONG" '{ part[NR] = $0; sub(/^(named|operators):/, ""); sub(/\.py$/, ""); name[NR] = $0 }
@@ -101,7 +101,7 @@ longest_first() {
 
 if [ -z "$PARTS" ]; then
     PARTS="unit schema_roundtrip dispatch_tables failed_calls $([ -n "$SANITIZE" ] || echo symbols)
-           $(find tests/integration tests/fuzz plugins -name 'test_*.py' | sort)"
+           $(find tests/integration tests/fuzz tests/soak plugins -name 'test_*.py' | sort)"
     [ -z "$T" ] || PARTS="$PARTS tests/operators/run.py tests/operators/test_*.py"
 fi
 PARTS=$([ -z "$T" ] && printf '%s\n' $PARTS || narrowed $PARTS)
