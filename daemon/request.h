@@ -414,7 +414,8 @@ bool session_draws(struct session *s);
 uint64_t session_object_put(struct session *s, dp_object *o, dp_error *err);
 dp_object *session_object_get(struct session *s, uint64_t handle);
 bool session_object_release(struct session *s, uint64_t handle);
-/* `*out`: owned array of the handles, ascending; returns its length.  DP_ERESOURCE: out of memory. */
+/* `*out`: owned array of the handles, ascending; returns its length.  DP_ERESOURCE: out of
+ * memory. */
 int64_t session_objects(struct session *s, uint64_t **out, dp_error *err);
 
 /* -- programs.c: a session's programs, which have a lock of their own -- */
