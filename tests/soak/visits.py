@@ -59,7 +59,7 @@ class Visit:
             if self.rnd.random() < 0.5:
                 d.bytes_ = int(self.rnd.expovariate(1 / 600))
             else:
-                d.answers = int(self.rnd.expovariate(1 / 4))
+                d.answers = int(self.rnd.expovariate(1 / 2))
         return d
 
     def name(self, what):
