@@ -3,8 +3,9 @@ of None, found_inf, versions, tensors without memory, clipping, and a step of tr
 
 import math
 
-from harness import contains, equal, less, main, raises
+from harness import SANITIZED, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
+import dispatchd
 
 SHAPES = [[3], [2, 2], []]
 VALUES = {"params": 1.5, "grads": 0.5, "exp_avgs": 0.25, "exp_avg_sqs": 0.125, "max_exp_avg_sqs": 2, "state_steps": 3}
@@ -191,6 +192,31 @@ def test_half_precision_is_computed_in_float32(daemon):
             equal({round(x, 2) for x in read(d, p)}, {0.81}, dtype)
             equal(set(read(d, b)), {0.375}, dtype)
         d.call("tensor.release", all=True)
+
+
+def test_a_step_that_ran_out_of_time_is_made_or_not(daemon):
+    """Each parameter and its state are as before or as after the step, and all of them alike."""
+    late = 0
+    with daemon.connect() as d:
+        full = lambda value: [handle(d.op("aten::full", [1 << (18 if SANITIZED else 21)], value, dtype="float32")) for _ in range(4)]
+        for deadline in (1, 3, 9):
+            params, grads, average, square = full(1), full(0.5), full(0), full(0)
+            steps = [made(d, [], 0) for _ in range(4)]
+            try:
+                d.call("op.call", op="optim::adam_", args=[params, grads, average, square, [], steps],
+                       kwargs={"lr": 0.25}, deadline_ms=deadline)
+            except dispatchd.Error as e:
+                equal(e.type, "DeadlineExceeded")
+                late += 1
+            wait_until(lambda: d.call("server.status")["running"] == [], "the step has ended")
+            for tensors, after in ((params, 0.75), (average, 0.05), (square, 0.00025)):
+                ends = [[read(d, x) for x in d.op("aten::aminmax", t)] for t in tensors]
+                equal(len({str(x) for end in ends for x in end}), 1, f"values of four tensors after {deadline} ms: {ends}")
+                done = read(d, steps[0]) == 1
+                less(abs(ends[0][0] - after) if done else abs(ends[0][0] - (after == 0.75)), 1e-6, "their value")
+            equal(len({read(d, t) for t in steps}), 1, "steps")
+            d.call("tensor.release", all=True)
+    print(f"{late} of 3 steps ran out of time")
 
 
 # -- clipping --
