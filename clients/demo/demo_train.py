@@ -33,13 +33,13 @@ def train(d, as_program):
 def main():
     title("4. Training the network")
     say("The images, the recorded batches and PyTorch's initial weights go to the daemon, in float64. Each "
-        "layer is one op.call; grad.backward computes the gradients of the loss; and SGD with momentum "
-        "updates the weights in place, with grad_enabled false.")
+        "layer is one op.call; grad.backward computes the gradients of the loss; and optim::sgd_ "
+        "updates the weights in place.")
     with connect() as d:
         train(d, as_program=False)
     print()
     say(f"Once more, with each step of training as one program of {len(TRAIN)} calls: forward, grad::gradients, "
-        "and the update, whose calls are not recorded.")
+        "and optim::sgd_.")
     with connect() as d:
         train(d, as_program=True)
 

@@ -83,17 +83,11 @@ FORWARD = [
 ]
 
 
-# a whole step of training: the forward pass, the gradients, and what torch.optim.SGD does in step().
-# Updates are not recorded.
-UPDATE = [
-    {**step(None, "_foreach_mul_.Scalar", [ref("momentum of " + k) for k in PARAMETERS], MOMENTUM), "as": []},
-    {**step(None, "_foreach_add_.List", [ref("momentum of " + k) for k in PARAMETERS], ref("grads")), "as": []},
-    {**step(None, "_foreach_add_.List", [ref(k) for k in PARAMETERS], [ref("momentum of " + k) for k in PARAMETERS],
-            alpha=-LEARNING_RATE), "as": []},
-]
+# a whole step of training: the forward pass, the gradients, and what torch.optim.SGD does in step()
 TRAIN = FORWARD + [
     {"op": "grad::gradients", "args": [[ref("loss")], [ref(k) for k in PARAMETERS]], "as": ["grads"]},
-    *({**s, "grad_enabled": False} for s in UPDATE),
+    {"op": "optim::sgd_", "args": [[ref(k) for k in PARAMETERS], ref("grads"), [ref("momentum of " + k) for k in PARAMETERS]],
+     "kwargs": {"lr": LEARNING_RATE, "momentum": MOMENTUM}, "as": []},
 ]
 
 
@@ -116,7 +110,7 @@ class Training:
     """The training recorded in digits_training.safetensors, done again on connection `d`.
 
     as_program: each step of training is one program.run; otherwise it is an op.call for each layer, a
-    grad.backward, and three op.calls for the update."""
+    grad.backward, and an op.call for the update."""
 
     def __init__(self, d, as_program):
         literals = read_safetensors("digits.safetensors")
@@ -157,11 +151,7 @@ class Training:
         """Do what torch.optim.SGD does in step() and zero_grad()."""
         d, handles = self.d, [p["tensor"] for p in self.parameters]
         grads = [handle(d.call("grad.get", tensor=h)["grad"]) for h in handles]
-        d.call("session.set", grad_enabled=False)
-        d.op("aten::_foreach_mul_.Scalar", self.momenta, MOMENTUM)
-        d.op("aten::_foreach_add_.List", self.momenta, grads)
-        d.op("aten::_foreach_add_.List", self.parameters, self.momenta, alpha=-LEARNING_RATE)
-        d.call("session.set", grad_enabled=True)
+        d.op("optim::sgd_", self.parameters, grads, self.momenta, lr=LEARNING_RATE, momentum=MOMENTUM)
         d.call("grad.zero", tensors=handles)
         d.release(*grads)
 
