@@ -1,4 +1,4 @@
-/* grad.c -- verbs for gradients: backward, graph, check. */
+/* grad.c -- verbs for gradients: backward, graph, check, hook. */
 #include "cli.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +142,28 @@ static int check(cli *c)
     return rc;
 }
 
+/* -- hook -- */
+
+static int hook(cli *c)
+{
+    cJSON *params = params_new();
+    bool none = take_flag(c, "--none");
+    char *end;
+
+    if (words_fit(c, none ? 1 : 2, none ? 1 : 2)) {
+        double handle = strtod(c->words[0], &end);
+        if (end != c->words[0] && *end == '\0') {
+            need(cJSON_AddNumberToObject(params, "tensor", handle));
+            params_text(params, "op", none ? NULL : c->words[1]);
+            params_raw(params, "op", none ? "null" : NULL);
+            return ask(c, "grad.hook", params, print_members);
+        }
+        usage(c, "'%s' is not a handle", c->words[0]);
+    }
+    cJSON_Delete(params);
+    return CLI_USAGE;
+}
+
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_grad[] = {
@@ -152,6 +174,8 @@ const verb verbs_grad[] = {
      "the calls that were recorded for tensors, or a picture for Graphviz", graph},
     {"grad check", "OP [ARG...] [name=ARG...] [--gradgrad] [--random N] [--seed S]",
      "compare gradients with finite differences, or gradients of gradients, too", check},
+    {"grad hook", "HANDLE OP | HANDLE --none",
+     "let an operator change the gradient of a tensor in backward; --none: remove all", hook},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */

@@ -1,5 +1,5 @@
-/* grad.c -- methods grad.*: run backward, get and set the gradients of tensors, and show the graph
- * that autograd recorded. */
+/* grad.c -- methods grad.*: run backward, get and set the gradients of tensors and their hooks, and
+ * show the graph that autograd recorded. */
 #include "methods.h"
 #include <dispatchd/grad.h>
 
@@ -198,6 +198,24 @@ int grad_set(request *rq, const grad_set_params *p, jw *w, dp_error *err)
     if (rc < 0)
         return rc;
     jw_object(w);
+    jw_object_end(w);
+    return 0;
+}
+
+int grad_hook(request *rq, const grad_hook_params *p, jw *w, dp_error *err)
+{
+    const dp_op *op = NULL;
+    dp_tensor *t;
+    int rc = run_pin(rq, named_handle(p->tensor), &(json_path){NULL, "tensor", 0}, &t, err);
+
+    if (rc < 0)
+        return rc;
+    if (cJSON_IsString(p->op) && (op = dp_op_find(rq->ctx, p->op->valuestring)) == NULL)
+        return run_ctx_error(rq, err);
+    if (dp_tensor_hook(rq->ctx, t, op) < 0)
+        return run_ctx_error(rq, err);
+    jw_object(w);
+    member_int(w, "hooks", dp_tensor_hooks(t));
     jw_object_end(w);
     return 0;
 }

@@ -92,14 +92,16 @@ static int run_node(engine *g, uint32_t t)
         out.grads = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(dp_tensor *));
         out.wanted = wanted = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(bool));
     }
-    if (g->o->n_inputs > 0)
-        dpi_inputs_capture(g, t);
     if (out.grads == NULL || wanted == NULL)
         return no_memory(g);
     dp_zero_n(out.grads, n->n_edges, sizeof(dp_tensor *));
     for (uint32_t i = 0; i < n->n_edges; i++)
         any |= wanted[i] = is_wanted(g, n->edges[i]);
     int rc = check_outer(g, n);
+    if (rc == 0)
+        rc = dpi_hooks_of_node(ctx, n, g->grads + g->tasks[t].first);
+    if (rc == 0 && g->o->n_inputs > 0)
+        dpi_inputs_capture(g, t);
     if (rc == 0 && (any || g->add) && g->dry == NULL)
         rc = dpi_retained_add(ctx, &g->retained, n, g->grads + g->tasks[t].first);
     if (any && rc == 0)
@@ -247,6 +249,8 @@ static int run_dry(engine *g)
     if (rc == 0)
         rc = run_all(g);
     if (rc == 0)
+        rc = dpi_hooks_of_leaves(g);
+    if (rc == 0)
         rc = dpi_dry_report(g);
     dp_guard_leave(g->ctx, depth);
     return rc;
@@ -261,6 +265,8 @@ static int run(engine *g)
     int rc = add_roots(g);
     if (rc == 0)
         rc = run_all(g);
+    if (rc == 0)
+        rc = dpi_hooks_of_leaves(g);
     if (rc == 0)
         rc = commit_alone(g);
     if (rc == 0 && !g->add)

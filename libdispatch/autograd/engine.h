@@ -81,6 +81,11 @@ int dpi_engine_queue(dpi_engine *g, uint32_t t);
 /* Take the next task out of the queue, which is not empty. */
 uint32_t dpi_engine_next(dpi_engine *g);
 
+/* -- hook.c -- */
+
+/* Run the hooks of the leaves that gradients have reached. */
+int dpi_hooks_of_leaves(dpi_engine *g);
+
 /* -- dry.c: for dp_backward_options.dry -- */
 
 /* Let what this thread makes without memory count, until dpi_dry_free(). */

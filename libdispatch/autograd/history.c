@@ -45,6 +45,7 @@ DPI_HOT static void word_end(uintptr_t w)
     dpi_cycle_end(m);
     dpi_node_unref(m->node);
     dp_tensor_unref(m->grad);
+    dpi_hooks_unref(m->hooks);
     if (m->kept != NULL)
         dpi_kept_end(m->kept);
     dpi_memory_free(m, DPI_NODE_ALIGN);
@@ -91,6 +92,28 @@ bool dpi_meta_keep(dp_tensor *t, dpi_kept *k)
     }
     word_unlock(t, w);
     return first;
+}
+
+dpi_hooks *dpi_meta_hooks(const dp_tensor *t)
+{
+    if (dpi_meta_find(t) == NULL)
+        return NULL;
+    uintptr_t w = word_lock(mutable(t));
+    dpi_hooks *h = dpi_hooks_ref(meta_of(w)->hooks);
+    word_unlock(mutable(t), w);
+    return h;
+}
+
+bool dpi_meta_hooks_replace(dp_tensor *t, const dpi_hooks *before, dpi_hooks *after)
+{
+    uintptr_t w = word_lock(t);
+    dpi_hooks *now = meta_of(w)->hooks;
+    if (now == before)
+        meta_of(w)->hooks = after;
+    word_unlock(t, w);
+    if (now == before)
+        dpi_hooks_unref(now);
+    return now == before;
 }
 
 const dpi_meta *dpi_meta_find(const dp_tensor *t)

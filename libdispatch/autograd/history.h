@@ -24,6 +24,7 @@ enum { DPI_NODE_ALIGN = 64 };
 typedef struct dpi_node dpi_node;
 typedef struct dpi_kept dpi_kept;
 typedef struct dpi_kept_item dpi_kept_item;
+typedef struct dpi_hooks dpi_hooks;
 
 /* The destination of a gradient: return `nr` of a node, or a leaf.  Holds a reference to `to`. */
 typedef struct dpi_edge {
@@ -113,7 +114,10 @@ typedef struct dpi_meta {
      * never listed */
     dp_account *listed;
     struct dpi_meta *next, **link; /* in the list of `listed`; `link` NULL: not in the list */
+    dpi_hooks *hooks;              /* of a leaf; with a reference; NULL: none */
 } dpi_meta;
+_Static_assert(sizeof(dpi_meta) <= DPI_NODE_ALIGN,
+               "dpi_meta_make() allocates DPI_NODE_ALIGN bytes");
 
 /* Make a node, one block of memory.  `n_dims`: number of sizes of all returns
  * together.  DP_ERESOURCE: no memory, or over the account's limit for history. */
@@ -240,7 +244,9 @@ struct dpi_kept {
 /* One entry in the list dpi_node.kept.  Entries are added, and stay until the node is freed. */
 struct dpi_kept_item {
     dpi_kept_item *next;
-    dpi_kept *kept; /* with a reference */
+    dpi_kept *kept;   /* with a reference */
+    uint32_t nr;      /* return of the node that the tensor was when the entry was added */
+    dpi_hooks *hooks; /* with a reference; kept->lock protects it; NULL: none */
 };
 
 /* Make a dpi_kept: *out, owned.  DP_ERESOURCE: no memory, or over the account's limit for
@@ -262,6 +268,32 @@ int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr);
  * return of n, or this return has no gradient. */
 dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads);
 void dpi_kept_items_free(dpi_kept_item *item);
+
+/* -- hooks of a gradient: hook_list.c, hook.c, and where they are kept: history.c, kept.c -- */
+
+/* The hooks of one tensor.  A list does not change: hooks are added by replacing it. */
+struct dpi_hooks {
+    atomic_uint refs;
+    uint32_t n;
+    dp_account *account; /* charged for this struct; NULL: none */
+    size_t bytes;
+    const dp_op *ops[]; /* [n] in the order in which they run */
+};
+/* Make a list of the hooks in `before`, which may be NULL, and `op`: *out, owned.  DP_ERESOURCE:
+ * over DP_LIMIT_HOOKS or the account's limit for history, or no memory. */
+int dpi_hooks_new(dp_ctx *ctx, const dpi_hooks *before, const dp_op *op, dpi_hooks **out);
+dpi_hooks *dpi_hooks_ref(dpi_hooks *h); /* NULL is fine */
+void dpi_hooks_unref(dpi_hooks *h);     /* NULL is fine */
+/* Return the hooks of leaf t, with a reference; NULL: none. */
+dpi_hooks *dpi_meta_hooks(const dp_tensor *t);
+/* Replace the hooks of leaf t, which has a dpi_meta, if they are `before`.  False: they are not.
+ * The reference to `after` is taken on success; it may be NULL. */
+bool dpi_meta_hooks_replace(dp_tensor *t, const dpi_hooks *before, dpi_hooks *after);
+/* Return the hooks in `i`, with a reference; NULL: none, or the tensor has ended. */
+dpi_hooks *dpi_kept_hooks(const dpi_kept_item *i);
+bool dpi_kept_hooks_replace(dpi_kept_item *i, const dpi_hooks *before, dpi_hooks *after);
+/* Run the hooks on the gradients `grads` of n's returns, and replace these by the results. */
+int dpi_hooks_of_node(dp_ctx *ctx, const dpi_node *n, dp_tensor **grads);
 
 /* -- retain.c -- */
 

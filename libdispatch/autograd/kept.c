@@ -116,7 +116,8 @@ int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr)
     if (rc < 0)
         return rc;
     dpi_kept_item *item = p;
-    *item = (dpi_kept_item){atomic_load_explicit(&n->kept, memory_order_relaxed), dpi_kept_ref(k)};
+    *item = (dpi_kept_item){atomic_load_explicit(&n->kept, memory_order_relaxed), dpi_kept_ref(k),
+                            nr, NULL};
     while (!atomic_compare_exchange_weak_explicit(&n->kept, &item->next, item, memory_order_release,
                                                   memory_order_relaxed))
         ;
@@ -132,11 +133,32 @@ dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads
     return grad;
 }
 
+dpi_hooks *dpi_kept_hooks(const dpi_kept_item *i)
+{
+    pthread_mutex_lock(&i->kept->lock);
+    dpi_hooks *h = i->kept->at != NULL ? dpi_hooks_ref(i->hooks) : NULL;
+    pthread_mutex_unlock(&i->kept->lock);
+    return h;
+}
+
+bool dpi_kept_hooks_replace(dpi_kept_item *i, const dpi_hooks *before, dpi_hooks *after)
+{
+    pthread_mutex_lock(&i->kept->lock);
+    dpi_hooks *now = i->hooks;
+    if (now == before)
+        i->hooks = after;
+    pthread_mutex_unlock(&i->kept->lock);
+    if (now == before)
+        dpi_hooks_unref(now);
+    return now == before;
+}
+
 DPI_HOT void dpi_kept_items_free(dpi_kept_item *item)
 {
     while (item != NULL) {
         dpi_kept_item *next = item->next;
         dpi_kept *k = item->kept;
+        dpi_hooks_unref(item->hooks);
         release(k->account, sizeof(*item), item);
         dpi_kept_unref(k);
         item = next;

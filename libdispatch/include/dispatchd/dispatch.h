@@ -68,6 +68,7 @@ extern "C" {
     X(WRAPPER_PARTS, wrapper_parts, 256)       /* tensors (ints, doubles) of a wrapper */          \
     X(ATTACHED, attached, 16)                  /* values attached to one tensor */                 \
     X(ATTACHED_BYTES, attached_bytes, 1 << 20) /* of one attached value */                         \
+    X(HOOKS, hooks, 16)                        /* of the gradient of one tensor */                 \
     X(KINDS, kinds, 8)                         /* kinds of wrapper tensors */                      \
     X(OBJECT_KINDS, object_kinds, 64)          /* kinds of objects in the process */               \
     X(OBJECT_TENSORS, object_tensors, 1024)    /* tensors of one object */                         \

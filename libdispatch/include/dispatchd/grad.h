@@ -75,6 +75,14 @@ DP_API dp_tensor *dp_tensor_grad(const dp_tensor *t);
 /* Replace the gradient of `t` by `grad`; NULL removes it.  DP_ERUNTIME: `grad` does not have the
  * shape, dtype and device of `t`. */
 DP_API int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
+/* Add a hook to `t`, a leaf that requires a gradient or a tensor with dp_tensor_retain_grad():
+ * backward replaces the gradient of `t` by what `op` returns for it, before anything else gets it
+ * (Tensor.register_hook).  `op` takes the gradient as its first argument, and has defaults for all
+ * others.  Several hooks run in the order in which they were added.  They end with `t`.  `op` NULL:
+ * remove all hooks of `t`.  DP_ERUNTIME: `t` can have no hooks.  DP_ETYPE: `op` does not fit.
+ * DP_ERESOURCE: over DP_LIMIT_HOOKS, or no memory. */
+DP_API int dp_tensor_hook(dp_ctx *ctx, dp_tensor *t, const dp_op *op);
+DP_API uint32_t dp_tensor_hooks(const dp_tensor *t); /* number of its hooks */
 /* Return the name of the operator that computed `t` (Tensor.grad_fn), such as "aten::mul.Tensor";
  * NULL: `t` is a leaf. */
 DP_API const char *dp_tensor_grad_fn(const dp_tensor *t);

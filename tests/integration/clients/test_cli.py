@@ -30,8 +30,8 @@ class Fixture(TestDaemon):
 
 
 def test_words_that_name_no_verb(f):
-    for words, text in ((("grad",), "no verb 'grad'; verbs that begin with 'grad': grad backward, grad graph, grad check\n"),
-                        (("grad", "of", "1"), "no verb 'grad of'; verbs that begin with 'grad': grad backward, grad graph, grad check\n"),
+    for words, text in ((("grad",), "no verb 'grad'; verbs that begin with 'grad': grad backward, grad graph, grad check, grad hook\n"),
+                        (("grad", "of", "1"), "no verb 'grad of'; verbs that begin with 'grad': grad backward, grad graph, grad check, grad hook\n"),
                         (("gradient", "1"), "no verb 'gradient'\n")):
         equal(f.ctl(*words, status=2), ("", f"dispatchctl: {text}try: dispatchctl --help\n"))
 
@@ -63,6 +63,8 @@ def test_a_dry_backward(f):
     out = [line.split() for line in f.lines("grad", "backward", str(y), "--dry", env=session)]
     equal(out[-3:], [["op", "calls", "saved", "bytes", "formula"], ["aten::sum", "1", "0", "yes"], ["aten::exp", "1", "8", "yes"]])
     equal([line[0] for line in out[:2]], ["peak_bytes", "saved_bytes"])
+    equal([f.json("grad", "hook", *words, env=session) for words in ((str(x), "aten::neg"), (str(x), "--none"))], [{"hooks": 1}, {"hooks": 0}])
+    contains(f.ctl("grad", "hook", "x", "aten::neg", env=session, status=2)[1], "'x' is not a handle")
     f.ctl("tensor", "release", "--all", env=session)
 
 
