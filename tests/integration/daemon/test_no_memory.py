@@ -30,7 +30,7 @@ FIRST_OF_REGISTRY = 20  # where the registry is compared, which takes longer
 IN_USE = -1
 # Members of answers that differ between two equal requests, or that only count what was asked so far.
 CHANGING = {"uptime_ms", "bytes_peak", "calls", "requests", "calls_inline", "calls_worker", "demotions", "timing",
-            "requests_failed", "millis", "idle_ms", "age_ms", "calls_running", "drained_ms", "failed"}
+            "requests_failed", "millis", "idle_ms", "age_ms", "calls_running", "drained_ms", "failed", "workers"}
 
 
 class Faults:
@@ -171,7 +171,8 @@ def same_state(f, before, registry, what):
 class Case:
     """One request.  prepare(f) returns its params and what undo(f, prepared, result) needs to undo a success; each
     success is followed by another prepare().  again: an answer equals the first one.  registry: the whole registry is
-    compared.  announces: the request has attachments, so that its connection is closed if its line cannot be read."""
+    compared.  announces: the request has attachments, so that its connection is closed if its line cannot be read.
+    once: a success cannot be undone."""
 
     def __init__(self, method, prepare=lambda f: ({}, None), undo=lambda f, kept, result: None, again=False, registry=False,
                  announces=False, once=False):
@@ -211,7 +212,7 @@ class Case:
                 if self.again:
                     equal(without(result, CHANGING), without(usual, CHANGING), what)
                 self.undo(f, kept, result)
-                if not hit:
+                if not hit or self.once:
                     return tried, failed
                 params, kept = self.prepare(f)
                 before = f.settled(self.registry)
@@ -396,7 +397,9 @@ CASES = [
     Case("generator.set_state", generator_state, generator_state_gone),
     Case("generator.state", lambda f: (lambda g: ({"generator": g, "return": "data"}, g))(generator(f)), generator_gone),
     Case("grad.backward", with_graph(lambda x, y: {"tensors": [y], "retain_graph": True}), backward_undo),
-    Case("grad.backward", with_graph(lambda x, y: {"tensors": [y], "inputs": [x], "create_graph": True, "retain_graph": True}), backward_undo),
+    Case("grad.backward", with_graph(lambda x, y: {"tensors": [y], "inputs": [x], "create_graph": True, "retain_graph": True}),
+         backward_undo),
+    Case("grad.check", plain(op="aten::mul.Tensor", args=[{"data": [1, 2]}, {"data": [3, 4]}]), again=True),
     Case("grad.get", lambda f: (lambda x: ({"tensor": x}, [x]))(with_gradient(f)), gradient_undo),
     Case("grad.graph", with_graph(lambda x, y: {"tensors": [y]}), released),
     Case("grad.set", lambda f: (lambda x: ({"tensor": x, "grad": {"data": [7, 8, 9]}}, [x]))(with_gradient(f)), released),
@@ -440,6 +443,7 @@ CASES = [
     Case("rpc.discover", again=True),
     Case("server.hello", plain(client="no memory", protocol=1), again=True),
     Case("server.metrics"),
+    Case("server.open", undo=lambda f, kept, r: os.close(r["fd"])),
     Case("server.status"),
     Case("session.end", other_session, lambda f, kept, r: kept.close()),
     Case("session.get", again=True),
