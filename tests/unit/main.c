@@ -1,5 +1,6 @@
 /* main.c -- runs every UNIT_SUITE linked in.  CK_RUN_SUITE=name narrows, CK_FORK=no for debuggers.
  */
+#include "base/base.h"
 #include "unit.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,9 @@ extern const unit_suite *const __stop_unit_suites[] __attribute__((visibility("h
 
 int main(void)
 {
+    /* Under valgrind, the stack of the main thread grows by mappings that the C library does not
+     * count, so it must be asked where the stack ends while there is one mapping. */
+    dpi_stack_floor();
     SRunner *runner = srunner_create(NULL);
 
     for (const unit_suite *const *s = __start_unit_suites; s < __stop_unit_suites; s++) {
