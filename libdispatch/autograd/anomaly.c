@@ -133,6 +133,33 @@ int dpi_anomaly_check(dp_ctx *ctx, const dpi_node *n, dp_tensor *const *got, dp_
     return rc;
 }
 
+static int check_hook(dp_ctx *ctx, const dp_op *op, dp_tensor *got, dp_tensor *returned)
+{
+    char where[DP_SHAPE_TEXT], before[DP_SHAPE_TEXT];
+    bool finite = true, was_finite = true;
+    int rc = is_finite(ctx, returned, &finite, where);
+
+    if (rc == 0 && !finite)
+        rc = is_finite(ctx, got, &was_finite, before);
+    if (rc < 0 || finite || !was_finite)
+        return rc;
+    return dp_error_set(&ctx->error, DP_ERUNTIME,
+                        "hook %s returned a gradient that is not finite%s%s, although the gradient "
+                        "that it got is",
+                        op->name, where[0] ? ", at " : "", where);
+}
+
+int dpi_anomaly_check_hook(dp_ctx *ctx, const dp_op *op, dp_tensor *got, dp_tensor *returned)
+{
+    int depth = begin(ctx);
+
+    if (depth < 0)
+        return depth;
+    int rc = check_hook(ctx, op, got, returned);
+    dp_guard_leave(ctx, depth);
+    return rc;
+}
+
 static int fail_sum(dp_ctx *ctx, dpi_edge e, const char *where)
 {
     const dpi_node *n = e.leaf ? NULL : e.to;

@@ -99,7 +99,7 @@ static int run_node(engine *g, uint32_t t)
         any |= wanted[i] = is_wanted(g, n->edges[i]);
     int rc = check_outer(g, n);
     if (rc == 0)
-        rc = dpi_hooks_of_node(ctx, n, g->grads + g->tasks[t].first);
+        rc = dpi_hooks_of_node(g, n, g->grads + g->tasks[t].first);
     if (rc == 0 && g->o->n_inputs > 0)
         dpi_inputs_capture(g, t);
     if (rc == 0 && (any || g->add) && g->dry == NULL)

@@ -83,6 +83,8 @@ uint32_t dpi_engine_next(dpi_engine *g);
 
 /* -- hook.c -- */
 
+/* Run the hooks on the gradients `grads` of n's returns, and replace these by the results. */
+int dpi_hooks_of_node(dpi_engine *g, const dpi_node *n, dp_tensor **grads);
 /* Run the hooks of the leaves that gradients have reached. */
 int dpi_hooks_of_leaves(dpi_engine *g);
 
@@ -131,6 +133,8 @@ int dpi_gradient_add(dp_ctx *ctx, bool create, dp_tensor **sum, dp_tensor *grad)
 /* Fail if one of the gradients returned [n->n_edges] by `n` is not finite, although all that it got
  * are: got [n->n_rets].  Those returned are first fitted to their edges. */
 int dpi_anomaly_check(dp_ctx *ctx, const dpi_node *n, dp_tensor *const *got, dp_tensor **returned);
+/* Fail if `returned`, by the hook `op`, is not finite, although `got` is. */
+int dpi_anomaly_check_hook(dp_ctx *ctx, const dp_op *op, dp_tensor *got, dp_tensor *returned);
 /* Do as dpi_gradient_add(), for the gradient of the return or leaf that `e` leads to, and fail if
  * the sum is not finite, although both gradients are. */
 int dpi_anomaly_add(dp_ctx *ctx, bool create, dpi_edge e, dp_tensor **sum, dp_tensor *grad);

@@ -292,8 +292,6 @@ bool dpi_meta_hooks_replace(dp_tensor *t, const dpi_hooks *before, dpi_hooks *af
 /* Return the hooks in `i`, with a reference; NULL: none, or the tensor has ended. */
 dpi_hooks *dpi_kept_hooks(const dpi_kept_item *i);
 bool dpi_kept_hooks_replace(dpi_kept_item *i, const dpi_hooks *before, dpi_hooks *after);
-/* Run the hooks on the gradients `grads` of n's returns, and replace these by the results. */
-int dpi_hooks_of_node(dp_ctx *ctx, const dpi_node *n, dp_tensor **grads);
 
 /* -- retain.c -- */
 

@@ -144,8 +144,8 @@ static int check_result(dp_ctx *ctx, const dp_op *op, const dp_tensor *had, cons
         dp_shape_text(to, b->sizes, (size_t)b->ndim), dp_device_name(b->storage->device, on));
 }
 
-/* Replace *grad by what hook `op` returns for it. */
-static int run_one(dp_ctx *ctx, const dp_op *op, dp_tensor **grad)
+/* Replace *grad by what hook `op` returns for it.  `check_nan`: DP_BACKWARD_CHECK_NAN is set. */
+static int run_one(dp_ctx *ctx, const dp_op *op, bool check_nan, dp_tensor **grad)
 {
     dp_schema_info info = {.size = sizeof(info)};
     dp_value ret = {0};
@@ -166,7 +166,10 @@ static int run_one(dp_ctx *ctx, const dp_op *op, dp_tensor **grad)
         return fail_inside(ctx, op);
     if (ret.tag != DP_TAG_TENSOR)
         return 0; /* None: the gradient stays, as in PyTorch */
-    if ((rc = check_result(ctx, op, *grad, ret.u.t)) < 0) {
+    rc = check_result(ctx, op, *grad, ret.u.t);
+    if (rc == 0 && check_nan)
+        rc = dpi_anomaly_check_hook(ctx, op, *grad, ret.u.t);
+    if (rc < 0) {
         dp_tensor_unref(ret.u.t);
         return rc;
     }
@@ -176,27 +179,29 @@ static int run_one(dp_ctx *ctx, const dp_op *op, dp_tensor **grad)
 }
 
 /* Run the hooks in `h`, whose reference is released; NULL: there are none. */
-static int run_all(dp_ctx *ctx, dpi_hooks *h, dp_tensor **grad)
+static int run_all(dpi_engine *g, dpi_hooks *h, dp_tensor **grad)
 {
+    const bool check_nan = (g->o->flags & DP_BACKWARD_CHECK_NAN) != 0;
+    dp_ctx *ctx = g->ctx;
     char *at = ctx->arena.at;
     int rc = 0;
 
     for (uint32_t i = 0; h != NULL && i < h->n && rc == 0; i++)
-        rc = run_one(ctx, h->ops[i], grad);
+        rc = run_one(ctx, h->ops[i], check_nan, grad);
     if (h != NULL && at != NULL)
         dpi_arena_rewind(&ctx->arena, at);
     dpi_hooks_unref(h);
     return rc;
 }
 
-int dpi_hooks_of_node(dp_ctx *ctx, const dpi_node *n, dp_tensor **grads)
+int dpi_hooks_of_node(dpi_engine *g, const dpi_node *n, dp_tensor **grads)
 {
     int rc = 0;
 
     for (dpi_kept_item *i = atomic_load_explicit(&n->kept, memory_order_acquire);
          i != NULL && rc == 0; i = i->next)
         if (grads[i->nr] != NULL)
-            rc = run_all(ctx, dpi_kept_hooks(i), &grads[i->nr]);
+            rc = run_all(g, dpi_kept_hooks(i), &grads[i->nr]);
     return rc;
 }
 
@@ -207,7 +212,7 @@ int dpi_hooks_of_leaves(dpi_engine *g)
     for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++) {
         dp_tensor **grad = &g->grads[g->tasks[i].first];
         if (g->tasks[i].at.leaf && *grad != NULL)
-            rc = run_all(g->ctx, dpi_meta_hooks(g->tasks[i].at.to), grad);
+            rc = run_all(g, dpi_meta_hooks(g->tasks[i].at.to), grad);
     }
     return rc;
 }

@@ -105,6 +105,20 @@ def test_a_hook_that_fails_changes_nothing(f):
     equal((f.grad(x), f.grad(other)), ([3, 4], [1, 2]))
 
 
+def test_check_nan_finds_a_hook(f):
+    x = f.leaf([1, 0])
+    y = retaining(f, f.of(x, "mul.Scalar", 2))
+    z = f.op("sum", f.op("mul.Tensor", y, y))  # the gradient of y is 4 and 0
+    for t in y, x:
+        hook(f, t, "reciprocal")
+        raises(lambda: f.backward(z, retain_graph=True, check_nan=True), "RuntimeError",
+               "hook aten::reciprocal returned a gradient that is not finite, at [1], although")
+        hook(f, t, None)
+    hook(f, x, "neg")
+    f.backward(z, check_nan=True)
+    equal(f.grad(x), [-8, 0])
+
+
 def test_the_plugin_of_a_hook_can_go(f):
     f.d.call("plugin.load", path=PLUGIN)
     x = f.leaf([3])
