@@ -1,9 +1,9 @@
 /* tally.c -- statistics that all threads update often and that are read rarely.
  *
- * Each thread has its own row of counters, so that counting is an addition without contention.  The
- * sum of all rows is the value.  When a thread ends, its row stays as it is, with the
- * blocks that it keeps (small.c), and a later thread continues with it.  Row 0 is shared by the threads that found no free row, and by ending threads
- * that have returned theirs. */
+ * Each thread has its own row of counters, so that counting is an addition without contention.
+ * The sum of all rows is the value.  When a thread ends, its row stays as it is, with the blocks
+ * that it keeps (small.c), and a later thread continues with it.  Row 0 is shared by the threads
+ * that found no free row, and by ending threads that have returned theirs. */
 #include "base.h"
 #include <pthread.h>
 

@@ -1,5 +1,5 @@
-/* test_slice.c -- the time slice of the thread that asks, of a thread that it creates, and the cases
- * in which nothing changes. */
+/* test_slice.c -- the time slice of the thread that asks, of a thread that it creates, and the
+ * cases in which nothing changes. */
 #define _GNU_SOURCE
 #include "slice.h"
 #include "unit.h"
