@@ -38,7 +38,8 @@ DPI_HOT void dpi_small_free(void *p)
 {
     dpi_tally_row *row = dpi_tally_own;
 
-    if (DPI_UNLIKELY(row == dpi_tally_rows || row->n_small >= KEPT)) {
+    /* + 1: the compiler warns of a comparison with 0 that an unsigned number always passes */
+    if (DPI_UNLIKELY(row == dpi_tally_rows || row->n_small + 1 > KEPT)) {
         free(p);
         return;
     }
