@@ -309,7 +309,7 @@ def bench_optim():
         label = f"{threads} thread{'s' * (threads > 1)}"
         row(f"adam, 8 x 1 M, {label}", step, "ms", peers[0] if peers else None, None, 0.5)
         row(f"adam, 8 x 1 M, {label}: beside its bytes", step, "ms", peers[1] if peers else None, None, 1.3)
-        row(f"clip_grad_norm_, 100 x 10,000, {label}", clip, "ms", clip_peers[0] if clip_peers else None, None, 0.5)
+        row(f"kernel: clip_grad_norm_, 100 x 10,000, {label}", clip, "ms", clip_peers[0] if clip_peers else None, None, 0.5)
 
 
 def bench_client():
