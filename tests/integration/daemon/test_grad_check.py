@@ -146,11 +146,14 @@ def test_a_program_that_writes_its_input_is_refused(f):
 
 
 def test_a_check_ends_at_its_deadline_or_when_cancelled(f):
-    long = {"op": "aten::cumsum", "args": [real([1] * 1000), 0], "gradgrad": True}
+    steps = [{"op": "aten::cumsum", "args": [{"ref": f"a{i}"}, 0], "as": [f"a{i + 1}"]} for i in range(100)]
+    program = f.d.call("program.create", inputs=[{"name": "a0"}], steps=steps, outputs=["a100"])["program"]
+    long = {"program": program, "inputs": {"a0": real([1] * 600)}, "gradgrad": True}  # seconds of work
     raises(lambda: f.d.call("grad.check", **long, deadline_ms=50), "DeadlineExceeded")
     id_ = f.d.send("grad.check", **long)
     f.d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": id_}})
     raises(f.d.receive, "Cancelled")
+    f.d.call("program.release", program=program)
 
 
 main(setup, teardown)
