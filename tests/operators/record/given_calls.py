@@ -45,7 +45,7 @@ def line(name, args, kwargs):
         return {"f": v} if isinstance(v, float) else v
 
     args, kwargs = [value(a) for a in args], {k: value(v) for k, v in kwargs.items()}
-    return {"op": "aten::" + name, "tensors": [t.json() for t in tensors], "args": args, "kwargs": kwargs}
+    return {"op": name if "::" in name else "aten::" + name, "tensors": [t.json() for t in tensors], "args": args, "kwargs": kwargs}
 
 
 def outputs():
@@ -186,9 +186,33 @@ def others():
             T(1, 3, 3, data=[-1.0, -1.0, -9.0, -2.0, -1.5, -3.0, -3.0, -2.0, -2.5]), 0, False])
 
 
+def optimizers():
+    """Names with their namespace, arguments, and keyword arguments."""
+    state = lambda: [T(2, 3, signs=False), T(4, signs=False)]
+    params, grads, steps = [T(2, 3), T(4)], [T(2, 3), T(4)], [T(data=[1.0]), T(data=[2.0])]
+    adam = [params, grads, state(), state(), state(), steps]
+    for name, args in (("sgd_", [params, grads, state()]), ("adam_", adam), ("adamw_", adam), ("lion_", [params, grads, state()]),
+                       ("rmsprop_", [params, grads, state(), state(), state()]), ("adagrad_", [params, grads, state(), steps])):
+        yield [f"optim::{name}"], args, {"lr": 0.1}
+        yield [f"optim::{name}.tensor_lr"], args, {"lr": T(data=[0.1])}
+    yield ["optim::clip_grad_norm_"], [grads, 1.0], {}
+    yield ["optim::clip_grad_value_"], [grads, 0.5], {}
+    options = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "weight_decay": 0.0, "eps": 1e-8, "amsgrad": True, "maximize": False}
+    yield [f"aten::_fused_adam{form}" for form in ("", "_", ".out")], adam, options
+    yield ([f"aten::_amp_foreach_non_finite_check_and_unscale{form}" for form in ("", "_", ".out")],
+           [grads, T(1, data=[0.0]), T(1, data=[0.5])], {})
+    yield ([f"aten::_amp_update_scale{form}" for form in ("", "_", ".out")],
+           [T(1, data=[2.0]), T(1, dtype="int32", data=[3]), T(1, data=[0.0]), 2.0, 0.5, 4], {})
+
+
 def lines():
     """{overload: line}"""
     outs, made = outputs(), {}
+    for names, args, kwargs in optimizers():
+        for name in names:
+            given = {of: [T(*x.sizes) for x in args[0]] if many else T(*args[0].sizes)
+                     for many, of in outs.get(name.removeprefix("aten::"), ()) if name.endswith(".out")}
+            made[name.removeprefix("aten::")] = line(name, args, kwargs | given)
     for part in (foreach, convolutions, pools, pads, upsamples, attention, others):
         for names, args in part():
             for name in names:
