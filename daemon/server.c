@@ -37,8 +37,7 @@ static void take_done(server *s)
     job_list done = executor_done(&s->executor, &tasks);
     job *j;
 
-    /* before the answer of session.end, which a worker has put in `done`: who gets it may rely on
-     * it that the connections are closed */
+    /* who gets the answer of session.end, which is in `done`, relies on closed connections */
     if (atomic_exchange(&s->end_due, false))
         connections_close_ended(s);
     connection_notices_send(s); /* those of the requests in `done` come before their answers */

@@ -58,8 +58,10 @@ void *handle_list_get(const handle_list *l, uint64_t id); /* NULL: not found */
 void *handle_list_take(handle_list *l, uint64_t id);
 
 typedef struct sessions {
-    /* limits of the account of each session, and of each uid's account for named tensors */
-    dp_holder_limit limits[DP_HOLDERS];
+    dp_holder_limit limits[DP_HOLDERS]; /* of the account of each session */
+    /* of each uid's account for named tensors: what is not named any more counts as intermediate,
+     * up to the same limits */
+    dp_holder_limit named_limits[DP_HOLDERS];
     dp_group_limits user_limits; /* limits of all sessions of a uid together */
     pthread_mutex_t lock;        /* also of the members of `users` */
     user *users;

@@ -22,7 +22,7 @@ static void user_free(user *u)
 static int user_init(user *u, sessions *all, dp_error *err)
 {
     if (dp_account_group_new(&all->user_limits, &u->group, err) < 0 ||
-        dp_account_new(all->limits, &u->named, err) < 0)
+        dp_account_new(all->named_limits, &u->named, err) < 0)
         return err->code;
     if (u->uid == geteuid() || all->metrics == NULL)
         return 0;
@@ -148,6 +148,9 @@ static const struct {
     [DP_HOLDER_HISTORY] = {LIMIT_AT_SESSION_NODES, LIMIT_AT_SESSION_NODE_BYTES, 0},
 };
 
+/* The limits of a uid's account for named tensors: those of names, for each holder that it has. */
+static const int named_holders[] = {DP_HOLDER_NAMES, DP_HOLDER_INTERMEDIATES};
+
 static void set_limit(uint64_t *limit, int64_t value)
 {
     /* accounts read it without a lock */
@@ -161,6 +164,11 @@ static void set_limits(sessions *all, const int64_t *limits)
         set_limit(&all->limits[h].bytes, limits[limit_rows[h].bytes]);
         set_limit(&all->user_limits.counts[h].most, limits[limit_rows[h].in_user]);
     }
+    for (size_t i = 0; i < sizeof(named_holders) / sizeof(named_holders[0]); i++) {
+        dp_holder_limit *l = &all->named_limits[named_holders[i]];
+        set_limit(&l->count, limits[LIMIT_AT_UID_NAMES]);
+        set_limit(&l->bytes, limits[LIMIT_AT_UID_NAMED_BYTES]);
+    }
     set_limit(&all->user_limits.bytes, limits[LIMIT_AT_UID_BYTES]);
 }
 
@@ -171,6 +179,10 @@ void sessions_limits_init(sessions *all, const int64_t *limits)
         all->limits[h].count_name = limit_names[limit_rows[h].count];
         all->limits[h].bytes_name = limit_names[limit_rows[h].bytes];
         all->user_limits.counts[h].name = in_user > 0 ? limit_names[in_user] : NULL;
+    }
+    for (size_t i = 0; i < sizeof(named_holders) / sizeof(named_holders[0]); i++) {
+        all->named_limits[named_holders[i]].count_name = limit_names[LIMIT_AT_UID_NAMES];
+        all->named_limits[named_holders[i]].bytes_name = limit_names[LIMIT_AT_UID_NAMED_BYTES];
     }
     all->user_limits.bytes_name = limit_names[LIMIT_AT_UID_BYTES];
     set_limits(all, limits);

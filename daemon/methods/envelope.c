@@ -41,13 +41,6 @@ static void open_answer(jw *w, const cJSON *id)
         jw_null(w);
 }
 
-bool answer_reserve(jw *w, size_t bytes, dp_error *err)
-{
-    if (!jw_reserve(w, bytes) && !w->refused)
-        dp_error_set(err, DP_ERESOURCE, "out of memory: an answer");
-    return !w->failed;
-}
-
 /* Write which failed handle the request used, and which request should have made its tensor. */
 static void write_cause(jw *w, uint64_t handle, const failure *f)
 {

@@ -4,6 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+bool answer_reserve(jw *w, size_t bytes, dp_error *err)
+{
+    if (!jw_reserve(w, bytes) && !w->refused)
+        dp_error_set(err, DP_ERESOURCE, "out of memory: an answer");
+    return !w->failed;
+}
+
 static void sizes_to_json(jw *w, const char *name, const int64_t *sizes, int n)
 {
     jw_key(w, name);

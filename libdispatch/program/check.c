@@ -449,11 +449,10 @@ static int check_sub(dp_builder *b, const dp_step *s)
                                 "a step that runs a program needs one of the same "
                                 "registry, and inputs by name");
     if (sub->depth >= DP_LIMIT_PROGRAM_DEPTH)
-        return dp_error_limit(
-            dpi_builder_fail(b, DP_ERESOURCE,
-                             "programs that run programs, more than %d deep (program_depth)",
-                             DP_LIMIT_PROGRAM_DEPTH),
-            "program_depth", DP_LIMIT_PROGRAM_DEPTH, sub->depth + 1);
+        return dp_error_limit(dpi_builder_fail(b, DP_ERESOURCE,
+                                               "programs in programs, more than %d (program_depth)",
+                                               DP_LIMIT_PROGRAM_DEPTH),
+                              "program_depth", DP_LIMIT_PROGRAM_DEPTH, sub->depth + 1);
     if (s->n_rets >= 0 && s->n_rets != sub->n_outputs)
         return fail_returns(b, s, "the program", sub->n_outputs);
     dp_ref *refs = dp_arena_alloc_n(&b->ctx->arena, sub->n_inputs, sizeof(*refs));

@@ -1,4 +1,4 @@
-/* elf.c -- fuzzes plugins' files: an input is a file, whose manifest is read.  Nothing is loaded. */
+/* elf.c -- fuzzes plugins' files: an input is a file, whose manifest is read.  None is loaded. */
 #include "dispatch/plugin/plugin_i.h"
 #include "fuzz.h"
 
