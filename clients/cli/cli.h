@@ -14,7 +14,7 @@
 
 enum { /* exit codes; --help prints them */
        CLI_OK = 0,
-       CLI_ERROR = 1,         /* the daemon answered an error */
+       CLI_ERROR = 1,         /* the daemon answered an error, or a check has failed */
        CLI_USAGE = 2,         /* the command line is wrong; nothing was sent */
        CLI_NO_CONNECTION = 3, /* no daemon, or the connection broke */
 };

@@ -136,9 +136,16 @@ static int check(cli *c)
     params_bool(params, "gradgrad", take_flag(c, "--gradgrad"));
     if (params_random(c, params, n, seed) && words_fit(c, 1, -1))
         rc = bind_words(c, params);
-    if (rc == CLI_OK)
-        return ask(c, "grad.check", params, show_check);
-    cJSON_Delete(params);
+    if (rc != CLI_OK) {
+        cJSON_Delete(params);
+        return rc;
+    }
+    cJSON *result = NULL;
+    if ((rc = fetch(c, "grad.check", params, &result)) != CLI_OK)
+        return rc;
+    (c->json ? print_json : show_check)(result);
+    rc = cJSON_IsTrue(member(result, "passes")) ? CLI_OK : CLI_ERROR; /* for scripts */
+    cJSON_Delete(result);
     return rc;
 }
 

@@ -247,8 +247,21 @@ class Client:
 
     def _send(self, method, params):
         self._last_id = id_ = self._last_id + 1
-        self.send_message({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+        try:
+            self.send_message({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+        except (BrokenPipeError, ConnectionResetError) as e:
+            if self._sent:  # receive() returns their answers, and then the error
+                raise
+            raise self._why_closed(id_, e) from None
         return id_
+
+    def _why_closed(self, id_, error):
+        """Return the Error with which the daemon has closed the connection, or `error` if it gave none."""
+        try:
+            answer = self._answer(id_)
+        except (OSError, ValueError):
+            return error
+        return Error(answer["error"]) if "error" in answer else error
 
     def send_message(self, message):
         """Send a message object unchanged, followed by the bytes of its "attachment" members, and

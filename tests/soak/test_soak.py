@@ -151,10 +151,6 @@ class Soak:
               f"{self.reloads} reloads, {self.resident[-1]} kB, {self.descriptors[-1]} descriptors", flush=True)
 
 
-def test_no_answer_is_wrong(s):
-    equal(len(s.faults), 0, "faults; the first ones:\n" + "\n".join(s.faults[:5]) + "\nfaults")
-
-
 def test_every_action_ran(s):
     for a in EVERY:
         print(f"{s.ran[a]:8} {s.left[a]:6} left  {a}")
@@ -176,6 +172,10 @@ def test_memory_is_flat(s):
 
 def test_descriptors_are_flat(s):
     equal(s.descriptors, [s.before] * ROUNDS, "descriptors after each round")
+
+
+def test_no_answer_is_wrong(s):
+    equal(len(s.faults), 0, "faults; the first ones:\n" + "\n".join(s.faults[:5]) + "\nfaults")
 
 
 def teardown(s):

@@ -8,9 +8,10 @@ import select
 import signal
 import socket
 import struct
+import tempfile
 import threading
 
-from harness import BUILD, equal, less, main, wait_until
+from harness import BUILD, equal, less, main, raises, wait_until
 from daemon import TestDaemon
 import dispatchd
 
@@ -243,6 +244,19 @@ def test_messages_in_pieces():
         except ConnectionError:
             pass
         d.close()
+
+
+def test_the_reason_of_a_closed_connection_is_raised():
+    """The daemon answers an error and closes while the client still sends."""
+    with tempfile.TemporaryDirectory() as folder:
+        conf = os.path.join(folder, "conf")
+        with open(conf, "w") as f:
+            f.write("attachment_bytes = 1 MiB\n")
+        with TestDaemon("--config", conf, "--no-plugins") as daemon:
+            for _ in range(5):
+                with daemon.connect() as d:
+                    large = {"dtype": "uint8", "shape": [3 << 20], "attachment": bytes(3 << 20)}
+                    raises(lambda: d.call("tensor.create", **large), "InvalidRequest", "attachment_bytes", "1048576")
 
 
 main(lambda: TestDaemon("--plugin", os.path.join(BUILD, "tests", "plugins", "sleeps.so")), TestDaemon.finish)
