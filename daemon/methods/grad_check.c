@@ -81,7 +81,7 @@ static int check_one(request *rq, dp_grad_check_options *c, bool gradgrad, outco
 {
     o->args = c->args;
     o->n_args = c->n_args;
-    for (int second = 0; second <= gradgrad; second++) {
+    for (int second = 0; second < (gradgrad ? 2 : 1); second++) {
         o->report = (dp_grad_check_report){.size = sizeof(o->report)};
         c->second = second != 0;
         if (dp_grad_check(rq->ctx, c, &o->report) < 0)

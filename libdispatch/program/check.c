@@ -446,13 +446,13 @@ static int check_sub(dp_builder *b, const dp_step *s)
 
     if (sub == NULL || s->n_args > 0 || sub->reg != b->p.reg)
         return dpi_builder_fail(b, DP_EVALUE,
-                                "a step that runs a program needs one of the same "
-                                "registry, and inputs by name");
+                                "a step runs a program of its registry, with inputs by name");
     if (sub->depth >= DP_LIMIT_PROGRAM_DEPTH)
-        return dp_error_limit(dpi_builder_fail(b, DP_ERESOURCE,
-                                               "programs in programs, more than %d (program_depth)",
-                                               DP_LIMIT_PROGRAM_DEPTH),
-                              "program_depth", DP_LIMIT_PROGRAM_DEPTH, sub->depth + 1);
+        return dp_error_limit(
+            dpi_builder_fail(b, DP_ERESOURCE,
+                             "programs in programs, more than %d deep (program_depth)",
+                             DP_LIMIT_PROGRAM_DEPTH),
+            "program_depth", DP_LIMIT_PROGRAM_DEPTH, sub->depth + 1);
     if (s->n_rets >= 0 && s->n_rets != sub->n_outputs)
         return fail_returns(b, s, "the program", sub->n_outputs);
     dp_ref *refs = dp_arena_alloc_n(&b->ctx->arena, sub->n_inputs, sizeof(*refs));

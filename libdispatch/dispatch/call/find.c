@@ -82,8 +82,9 @@ static int fail_nearest(const dpi_snapshot *s, const char *name, size_t base, dp
         dpi_nearest(name, names, n, 3, near, sizeof(near));
     dp_arena_free(arena);
     if (dpi_registry_gone(s->reg, name, plugin))
-        return dp_error_set(err, DP_ENOTFOUND, "no operator '%s'; plugin '%s' had it: load it",
-                            name, plugin);
+        return dp_error_set(
+            err, DP_ENOTFOUND,
+            "no operator '%s'; plugin '%s' had it until it was unloaded or reloaded", name, plugin);
     return dp_error_set(err, DP_ENOTFOUND, "no operator '%s'%s%s", name,
                         n > 0 ? "; nearest: " : ": none are loaded", near);
 }

@@ -252,8 +252,8 @@ def as_uid_key(f, uid=OTHER):
                 try:
                     d.call("server.status")
                     os.write(child_write, b"alive\n")
-                except OSError:
-                    os.write(child_write, d.receive_message()["error"]["message"].encode() + b"\n")
+                except dispatchd.Error as e:
+                    os.write(child_write, e.message.encode() + b"\n")
         finally:
             os._exit(0)
     os.close(child_write)
