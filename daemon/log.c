@@ -2,13 +2,17 @@
  * generation=3, or the same as a JSON object (log_json.c).
  *
  * Each line is written by a single write(), so lines of several threads never mix.  A line that
- * cannot be written, such as on a full disk, is lost, and no operation fails because of it.  When
+ * cannot be written, such as on a full disk, is lost, and no operation fails because of it.  So is
+ * a line for which a pipe has no space, because to wait for its reader would stop the daemon.  When
  * the log can be written again, a line says how many were lost.  Every function may be called on
  * any thread. */
 #define _GNU_SOURCE /* for dup3() */
 #include "log_json.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -123,6 +127,23 @@ static size_t print_text(char line[LOG_LINE_BYTES], int level, const char *event
     return n;
 }
 
+/* Write without waiting.  A pipe that poll() calls writable has space for PIPE_BUF bytes, and so for
+ * a line; the lock keeps that space for this thread. */
+static ssize_t write_now(const char *line, size_t n)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    ssize_t written = -1;
+
+    pthread_mutex_lock(&lock);
+    struct pollfd p = {.fd = atomic_load(&log_fd), .events = POLLOUT};
+    if (poll(&p, 1, 0) == 1 && (p.revents & (POLLOUT | POLLERR)))
+        written = write(p.fd, line, n);
+    pthread_mutex_unlock(&lock);
+    return written;
+}
+
+_Static_assert(LOG_LINE_BYTES <= PIPE_BUF, "a line fits into a pipe that is writable");
+
 /* Write one line.  false: it is lost. */
 static bool write_bytes(int level, const char *event, uint64_t left_out, const char *format,
                         va_list ap)
@@ -130,7 +151,7 @@ static bool write_bytes(int level, const char *event, uint64_t left_out, const c
     char line[LOG_LINE_BYTES];
     size_t n = log_format() == LOG_JSON ? print_json(line, level, event, left_out, format, ap)
                                         : print_text(line, level, event, left_out, format, ap);
-    ssize_t written = write(atomic_load(&log_fd), line, n);
+    ssize_t written = write_now(line, n);
 
     if (written > 0 && (size_t)written < n)
         atomic_store(&torn, true);
@@ -150,7 +171,7 @@ static bool write_event(int level, const char *event, const char *format, ...)
 /* Report the lines that were lost, if the log can be written again.  `n`: their number. */
 static void report_lost(unsigned long long n)
 {
-    if (atomic_exchange(&torn, false) && write(atomic_load(&log_fd), "\n", 1) != 1)
+    if (atomic_exchange(&torn, false) && write_now("\n", 1) != 1)
         atomic_store(&torn, true);
     else if (write_event(LOG_WARN, "log.lost", "lines=%llu", n))
         return;

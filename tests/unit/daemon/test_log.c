@@ -127,6 +127,27 @@ START_TEST(lost_lines_are_counted)
 }
 END_TEST
 
+START_TEST(a_full_pipe_loses_lines_and_holds_up_nobody)
+{
+    int ends[2], before = dup(STDERR_FILENO);
+    static char drained[1 << 20];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(log_open(NULL, &err), 0); /* standard error */
+    ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    for (int i = 0; i < 20000; i++)
+        log_event(LOG_INFO, "many", "i=%d", i);
+    ck_assert_int_gt(read(ends[0], drained, sizeof(drained)), 0);
+    log_event(LOG_INFO, "next", "x=2");
+    ssize_t n = read(ends[0], text, sizeof(text) - 1);
+    ck_assert_int_gt(n, 0);
+    text[n] = '\0';
+    ck_assert_msg(strstr(text, " warn log.lost lines=") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, " next x=2\n") != NULL, "%s", text);
+    ck_assert_int_eq(dup2(before, STDERR_FILENO), STDERR_FILENO);
+}
+END_TEST
+
 START_TEST(a_log_that_cannot_be_opened_is_an_error)
 {
     ck_assert_int_eq(log_open("/nowhere/at/all", &err), DP_ERUNTIME);
@@ -142,5 +163,6 @@ UNIT_SUITE(log)
     tcase_add_test(tc, levels_below_are_left_out);
     tcase_add_test(tc, a_gate_lets_one_line_pass_and_counts_the_others);
     tcase_add_test(tc, lost_lines_are_counted);
+    tcase_add_test(tc, a_full_pipe_loses_lines_and_holds_up_nobody);
     tcase_add_test(tc, a_log_that_cannot_be_opened_is_an_error);
 }
