@@ -198,6 +198,14 @@ void store_rewrite_drop(int fd)
 
 /* -- replacing a file -- */
 
+static bool is_temporary(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n >= sizeof(PREFIX) + sizeof(SUFFIX) && strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0 &&
+           strcmp(name + n - (sizeof(SUFFIX) - 1), SUFFIX) == 0;
+}
+
 /* Remove the temporary files in `dir` that no process has locked. */
 static void remove_leftovers(int dir)
 {
@@ -207,10 +215,7 @@ static void remove_leftovers(int dir)
     if (d == NULL && again >= 0)
         close(again);
     for (const struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
-        size_t n = strlen(e->d_name);
-        if (n < sizeof(PREFIX) + sizeof(SUFFIX) ||
-            strncmp(e->d_name, PREFIX, sizeof(PREFIX) - 1) != 0 ||
-            strcmp(e->d_name + n - (sizeof(SUFFIX) - 1), SUFFIX) != 0)
+        if (!is_temporary(e->d_name))
             continue;
         int fd = openat(dir, e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -287,6 +292,11 @@ static int open_parent(const store *s, store_replacement *r, dp_error *err)
     if (r->name[0] == '\0' || strcmp(r->name, ".") == 0)
         return dp_error_set(err, DP_EVALUE, "path '%.*s': expected the name of a file at its end",
                             SHOWN, r->path);
+    if (is_temporary(r->name))
+        return dp_error_set(err, DP_EVALUE,
+                            "path '%.*s': names '%s*%s' are those of temporary files, which are "
+                            "removed",
+                            SHOWN, r->path, PREFIX, SUFFIX);
     return 0;
 }
 

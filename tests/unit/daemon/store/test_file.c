@@ -159,6 +159,18 @@ START_TEST(leftovers_are_removed)
 }
 END_TEST
 
+START_TEST(a_name_of_a_temporary_file_is_refused)
+{
+    store_replacement r;
+
+    ck_assert_int_eq(store_replace_begin(&s, ".dispatchd-1-1.tmp", 0, &r, &err), DP_EVALUE);
+    ck_assert_ptr_nonnull(strstr(err.message, "'.dispatchd-*.tmp' are those of temporary files"));
+    store_replace_end(&r);
+    ck_assert_int_eq(store_replace_begin(&s, ".dispatchd-1-1", 0, &r, &err), 0);
+    store_replace_end(&r);
+}
+END_TEST
+
 START_TEST(a_file_that_shrinks_is_an_error)
 {
     char bytes[8];
@@ -179,5 +191,6 @@ UNIT_SUITE(store_file)
     tcase_add_test(tc, a_directory_is_no_file);
     tcase_add_test(tc, a_file_is_replaced_in_one_step);
     tcase_add_test(tc, leftovers_are_removed);
+    tcase_add_test(tc, a_name_of_a_temporary_file_is_refused);
     tcase_add_test(tc, a_file_that_shrinks_is_an_error);
 }
