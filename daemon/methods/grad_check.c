@@ -144,10 +144,11 @@ static int check_random(request *rq, const grad_check_params *p, outcome *o, jw 
         .size = sizeof(c), .max_elements = (uint64_t)LIMIT(CHECK_ELEMENTS), .finite_only = true};
 
     if (n > LIMIT(CHECK_DRAWS))
-        return json_path_fail(err, DP_ERESOURCE,
-                              &(json_path){&(json_path){NULL, "random", 0}, "n", 0},
-                              "%lld is more than the limit check_draws, %lld", (long long)n,
-                              (long long)LIMIT(CHECK_DRAWS));
+        return LIMIT_REACHED(CHECK_DRAWS, n,
+                             json_path_fail(err, DP_ERESOURCE,
+                                            &(json_path){&(json_path){NULL, "random", 0}, "n", 0},
+                                            "%lld is more than the limit check_draws, %lld",
+                                            (long long)n, (long long)LIMIT(CHECK_DRAWS)));
     if (d.op == NULL)
         return run_ctx_error(rq, err);
     int rc = draws_begin(rq, &d, p->args, p->kwargs, err);

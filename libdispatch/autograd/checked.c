@@ -123,11 +123,11 @@ static int begin_leaf(dpi_function *f, dpi_checked *x)
 
 int dpi_function_too_large(dpi_function *f, uint64_t elements)
 {
-    return dp_error_set(&f->ctx->error, DP_ERESOURCE,
-                        "%s: %llu elements of inputs and outputs are to be checked, more than the "
-                        "limit check_elements, %llu",
-                        f->name, (unsigned long long)elements,
-                        (unsigned long long)f->o->max_elements);
+    dp_error_set(&f->ctx->error, DP_ERESOURCE,
+                 "%s: %llu elements of inputs and outputs are to be checked, more than the "
+                 "limit check_elements, %llu",
+                 f->name, (unsigned long long)elements, (unsigned long long)f->o->max_elements);
+    return dp_error_limit(DP_ERESOURCE, "check_elements", f->o->max_elements, elements);
 }
 
 uint64_t dpi_function_elements(const dpi_function *f)

@@ -26,8 +26,9 @@ int dpi_hooks_new(dp_ctx *ctx, const dpi_hooks *before, const dp_op *op, dpi_hoo
     dp_account *a = ctx->account;
 
     if (n >= DP_LIMIT_HOOKS)
-        return dp_error_set(&ctx->error, DP_ERESOURCE,
-                            "the tensor has %u hooks already, which is the limit hooks", n);
+        return dp_error_limit(
+            dp_error_set(&ctx->error, DP_ERESOURCE, "the tensor has %u hooks already (hooks)", n),
+            "hooks", DP_LIMIT_HOOKS, n + (uint64_t)1);
     int rc = a != NULL ? dp_account_charge(a, DP_HOLDER_HISTORY, 0, bytes, &ctx->error) : 0;
     if (rc < 0)
         return rc;
