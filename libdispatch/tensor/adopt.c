@@ -10,6 +10,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+/* A tensor of less bytes is copied out of adopted memory: that takes no longer than to map it, and a
+ * process can have only some 65,000 mappings. */
+enum { MAPPED_BYTES = 64 << 10 };
+
 /* Can the memory of `s` be replaced by shared memory? */
 static int check_shareable(const dpi_storage *s, dp_error *err)
 {
@@ -110,8 +114,10 @@ int dp_shared_adopt(int fd, dp_account *a, dp_shared **out, dp_error *err)
     return DP_OK;
 }
 
-/* A private mapping of adopted memory: what releases the storage of one tensor. */
+/* A private mapping of adopted memory: what releases the storage of one tensor.  It holds the whole
+ * memory, of which the tensor may be a small part, and so it keeps the charge for the whole. */
 typedef struct mapping {
+    dp_shared *of; /* counted reference */
     void *base;
     size_t bytes;
 } mapping;
@@ -121,6 +127,7 @@ static void mapping_release(void *arg)
     mapping *m = arg;
 
     munmap(m->base, m->bytes);
+    dp_shared_unref(m->of);
     dp_free(m);
 }
 
@@ -134,7 +141,7 @@ typedef struct piece {
 } piece;
 
 /* Make a tensor whose storage is a mapping of its own. */
-static int private_tensor(const dp_shared *s, const piece *p, dp_tensor **out, dp_error *err)
+static int private_tensor(dp_shared *s, const piece *p, dp_tensor **out, dp_error *err)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (size_t)p->offset % page;
     mapping *m = dp_calloc(1, sizeof(*m));
@@ -148,6 +155,7 @@ static int private_tensor(const dp_shared *s, const piece *p, dp_tensor **out, d
         dp_free(m);
         return dpi_shared_failed("mmap", p->bytes, err);
     }
+    m->of = dp_shared_ref(s);
     int rc = dp_tensor_wrap(p->dtype, p->ndim, p->sizes, NULL, (char *)m->base + before, p->bytes,
                             mapping_release, m, out, err);
     if (rc < 0)
@@ -237,7 +245,7 @@ int dp_shared_tensor(dp_shared *s, int how, uint64_t offset, dp_dtype dtype, int
         rc = check_piece(s, &p, err);
     if (rc < 0)
         return rc;
-    if (how == DP_SHARED_COPY || p.bytes == 0)
+    if (how == DP_SHARED_COPY || p.bytes < (how == DP_SHARED_PRIVATE ? MAPPED_BYTES : 1))
         return copied_tensor(s, &p, a, out, err);
     if (how == DP_SHARED_PRIVATE)
         return private_tensor(s, &p, out, err);

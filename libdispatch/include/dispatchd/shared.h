@@ -66,7 +66,8 @@ DP_API bool dp_shared_is_racy(const dp_shared *s);
 /* How a tensor uses adopted memory */
 enum {
     /* The tensor's storage is a private mapping: nothing is copied, and pages that a call writes
-     * become the tensor's own.  For memory that is not racy. */
+     * become the tensor's own.  For memory that is not racy.  The mapping keeps the whole of `s`,
+     * and so its charge.  A tensor of less than 64 KiB is copied instead. */
     DP_SHARED_PRIVATE,
     /* The bytes are copied into the tensor.  For racy memory. */
     DP_SHARED_COPY,

@@ -189,24 +189,31 @@ START_TEST(only_sealed_memfds_are_adopted)
 }
 END_TEST
 
+enum { LARGE = 1 << 15, LARGE_BYTES = 4 * LARGE }; /* elements, more bytes than are copied */
+
 START_TEST(a_private_tensor_writes_its_own_pages)
 {
     dp_account *a = account();
-    int fd = memfd(4, F_SEAL_SHRINK | F_SEAL_WRITE);
+    int fd = memfd(LARGE, F_SEAL_SHRINK | F_SEAL_WRITE);
     dp_shared *s = NULL, *moved = NULL;
     dp_tensor *t = NULL, *other = NULL;
 
     OK(dp_shared_adopt(fd, a, &s, &err));
     close(fd);
     ck_assert(!dp_shared_is_racy(s));
-    ck_assert_uint_eq(charged(a), 16);
-    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 4, DP_FLOAT32, 1, (int64_t[]){3}, a, &t, &err));
-    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 0, DP_FLOAT32, 1, (int64_t[]){4}, a, &other, &err));
+    ck_assert_uint_eq(charged(a), LARGE_BYTES);
+    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 4, DP_FLOAT32, 1, (int64_t[]){LARGE - 1}, a, &t,
+                        &err));
+    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 0, DP_FLOAT32, 1, (int64_t[]){LARGE}, a, &other,
+                        &err));
     dp_shared_unref(s);
+    ck_assert_uint_eq(charged(a), LARGE_BYTES); /* the tensors hold the whole memory */
     DP_VIEW(v, t);
+    DP_VIEW(w, other);
     ((float *)v.data)[0] = 9;
-    assert_floats(t, 3, (float[]){9, 2, 3});
-    assert_floats(other, 4, (float[]){0, 1, 2, 3});
+    ck_assert_float_eq(((float *)v.data)[1], 2);
+    ck_assert_float_eq(((float *)w.data)[1], 1);
+    ck_assert_float_eq(((float *)w.data)[LARGE - 1], LARGE - 1);
     OK(dp_tensor_share(t, a, &moved, &err)); /* for readers it moves, as any tensor */
     const float *seen = map(moved);
     ck_assert_float_eq(seen[0], 9);
@@ -214,6 +221,25 @@ START_TEST(a_private_tensor_writes_its_own_pages)
     dp_shared_unref(moved);
     dp_tensor_unref(t);
     dp_tensor_unref(other);
+    ck_assert_uint_eq(charged(a), 0);
+    dp_account_close(a);
+}
+END_TEST
+
+START_TEST(a_small_private_tensor_is_copied)
+{
+    dp_account *a = account();
+    int fd = memfd(LARGE, F_SEAL_SHRINK | F_SEAL_WRITE);
+    dp_shared *s = NULL;
+    dp_tensor *t = NULL;
+
+    OK(dp_shared_adopt(fd, a, &s, &err));
+    close(fd);
+    OK(dp_shared_tensor(s, DP_SHARED_PRIVATE, 4, DP_FLOAT32, 1, (int64_t[]){3}, a, &t, &err));
+    dp_shared_unref(s);
+    ck_assert_uint_lt(charged(a), 4096); /* it does not hold the memory */
+    assert_floats(t, 3, (float[]){1, 2, 3});
+    dp_tensor_unref(t);
     ck_assert_uint_eq(charged(a), 0);
     dp_account_close(a);
 }
@@ -314,6 +340,7 @@ UNIT_SUITE(tensor_adopt)
     tcase_add_test(tc, only_ordinary_memory_is_shared);
     tcase_add_test(tc, only_sealed_memfds_are_adopted);
     tcase_add_test(tc, a_private_tensor_writes_its_own_pages);
+    tcase_add_test(tc, a_small_private_tensor_is_copied);
     tcase_add_test(tc, racy_memory_is_copied_or_borrowed);
     tcase_add_test(tc, elements_lie_inside_the_memory);
     tcase_add_test(tc, replaced_memory_is_released_once);
