@@ -127,8 +127,8 @@ static size_t print_text(char line[LOG_LINE_BYTES], int level, const char *event
     return n;
 }
 
-/* Write without waiting.  A pipe that poll() calls writable has space for PIPE_BUF bytes, and so for
- * a line; the lock keeps that space for this thread. */
+/* Write without waiting.  A pipe that poll() calls writable has space for PIPE_BUF bytes, and so
+ * for a line; the lock keeps that space for this thread. */
 static ssize_t write_now(const char *line, size_t n)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -10,8 +10,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* A tensor of less bytes is copied out of adopted memory: that takes no longer than to map it, and a
- * process can have only some 65,000 mappings. */
+/* A tensor of less bytes is copied out of adopted memory.  That takes no longer than to map it, and
+ * a process can have only some 65,000 mappings. */
 enum { MAPPED_BYTES = 64 << 10 };
 
 /* Can the memory of `s` be replaced by shared memory? */
