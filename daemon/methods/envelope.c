@@ -331,6 +331,7 @@ static int write_result(request *rq, const envelope *e, bool in_batch, dp_error 
     attachments_to_json(rq);
     descriptors_to_json(rq);
     jw_object_end(&rq->out);
+    jw_reserve(&rq->out, 2); /* the end of the line, for which end_line() must find memory */
     return check_answer(rq, in_batch, err);
 }
 
