@@ -252,11 +252,7 @@ static void node_to_json(jw *w, const dp_grad_node *n, uint64_t handle)
         if (handle != 0)
             member_int(w, "tensor", handle);
         member_str(w, "dtype", dp_dtype_name(v.dtype));
-        jw_key(w, "shape");
-        jw_array(w);
-        for (int d = 0; d < v.ndim; d++)
-            jw_int(w, v.sizes[d]);
-        jw_array_end(w);
+        ints_to_json(w, "shape", v.sizes, v.ndim);
     } else {
         member_str(w, "op", n->op);
         if (n->request != NULL)

@@ -17,15 +17,6 @@ typedef struct outcome {
 
 /* -- the answer -- */
 
-static void index_to_json(jw *w, const char *name, const int64_t *at, int32_t ndim)
-{
-    jw_key(w, name);
-    jw_array(w);
-    for (int32_t d = 0; d < ndim; d++)
-        jw_int(w, at[d]);
-    jw_array_end(w);
-}
-
 static int failure_to_json(request *rq, const outcome *o, bool drawn, jw *w, dp_error *err)
 {
     const dp_grad_check_report *r = &o->report;
@@ -36,9 +27,9 @@ static int failure_to_json(request *rq, const outcome *o, bool drawn, jw *w, dp_
     jw_object(w);
     member_str(w, "check", o->second ? "gradgradcheck" : "gradcheck");
     member_str(w, "input", r->input);
-    index_to_json(w, "input_index", r->input_at, r->input_ndim);
+    ints_to_json(w, "input_index", r->input_at, r->input_ndim);
     member_str(w, "output", r->output);
-    index_to_json(w, "output_index", r->output_at, r->output_ndim);
+    ints_to_json(w, "output_index", r->output_at, r->output_ndim);
     if (r->output_complex)
         member_str(w, "part", r->imaginary ? "imaginary" : "real");
     jw_key(w, "numerical");

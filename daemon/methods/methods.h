@@ -450,6 +450,8 @@ enum { /* how to write a tensor: the enum of proto/types/return_kind.json, and R
        RETURN_ATTACHMENT = RETURN_KIND_ATTACHMENT,
        RETURN_DESCRIBED,
 };
+/* Write member `name`, an array of the n numbers in `ints`. */
+void ints_to_json(jw *w, const char *name, const int64_t *ints, int n);
 /* Write one returned value.  A tensor becomes an object with its dtype, shape, device and the like
  * (a descriptor), and either a handle (RETURN_HANDLE) or its elements.  `into` is an entry of param
  * "into" that into_check_value() accepts; without one (NULL, or a JSON null) handles are new ones

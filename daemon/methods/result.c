@@ -11,12 +11,12 @@ bool answer_reserve(jw *w, size_t bytes, dp_error *err)
     return !w->failed;
 }
 
-static void sizes_to_json(jw *w, const char *name, const int64_t *sizes, int n)
+void ints_to_json(jw *w, const char *name, const int64_t *ints, int n)
 {
     jw_key(w, name);
     jw_array(w);
-    for (int d = 0; d < n; d++)
-        jw_int(w, sizes[d]);
+    for (int i = 0; i < n; i++)
+        jw_int(w, ints[i]);
     jw_array_end(w);
 }
 
@@ -82,8 +82,8 @@ void descriptor_to_json(jw *w, const dp_tensor *t, uint64_t handle)
     if (handle != 0)
         member_int(w, "tensor", handle);
     member_str(w, "dtype", dp_dtype_name(v.dtype));
-    sizes_to_json(w, "shape", v.sizes, v.ndim);
-    sizes_to_json(w, "strides", v.strides, v.ndim);
+    ints_to_json(w, "shape", v.sizes, v.ndim);
+    ints_to_json(w, "strides", v.strides, v.ndim);
     member_int(w, "storage_offset", dp_tensor_offset(t));
     member_str(w, "device", dp_device_name(v.device, device));
     jw_key(w, "storage");
@@ -278,7 +278,7 @@ static void parts_to_json(request *rq, jw *w, const dp_tensor *t)
         jw_object_end(w);
     }
     jw_array_end(w);
-    sizes_to_json(w, "ints", parts.ints, (int)parts.n_ints);
+    ints_to_json(w, "ints", parts.ints, (int)parts.n_ints);
     jw_key(w, "doubles");
     jw_array(w);
     for (uint32_t i = 0; i < parts.n_doubles; i++)
