@@ -9,6 +9,8 @@ import os
 import socket
 import time
 
+import raw
+
 RUDE = {}
 ERRORS = (-32700, -32600)
 
@@ -18,24 +20,14 @@ def action(fn):
     return fn
 
 
-class Raw:
+class Raw(raw.Raw):
     def __init__(self, v):
-        self.s = socket.socket(socket.AF_UNIX)
-        self.s.settimeout(300)
-        self.s.connect(v.shared.socket)
-        self.file = self.s.makefile("rb")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.file.close()
-        self.s.close()
+        super().__init__(v.shared.socket, 300)
 
     def send(self, *parts):
         """Send all, or what the daemon takes before it closes the connection."""
         try:
-            self.s.sendall(b"".join(parts))
+            super().send(*parts)
         except (BrokenPipeError, ConnectionResetError):
             pass
 

@@ -2,7 +2,6 @@
  * [TIMEOUT_MS [BYTES]].  The Python test plays the server.  The program connects without
  * server.hello, submits two requests (one with an attachment if BYTES are given), receives their
  * answers, and prints a line for each step: what it got, or the code and message of the error. */
-#include <dirent.h>
 #include "client_test.h"
 
 static void print_notification(void *context, const char *method, const dpc_value *params)
@@ -16,18 +15,6 @@ static void print_notification(void *context, const char *method, const dpc_valu
         dpc_wait(context, 0, &err) != DPC_EARGUMENT ||
         dpc_reconnect(context, 0, NULL, &err) != DPC_EARGUMENT)
         puts("the callback could use the client");
-}
-
-static int count_descriptors(void)
-{
-    DIR *all = opendir("/proc/self/fd");
-    int n = 0;
-
-    CHECK(all != NULL);
-    while (readdir(all) != NULL)
-        n++;
-    closedir(all);
-    return n;
 }
 
 static void print_error(void)

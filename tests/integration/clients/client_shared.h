@@ -3,25 +3,12 @@
 #ifndef CLIENT_SHARED_H
 #define CLIENT_SHARED_H
 
-#include <dirent.h>
 #include <unistd.h>
 #include "client_test.h"
 
 enum { PAGE = 4096, PAGES = 16, N = PAGES * PAGE / 4 /* floats */ };
 
 /* -- what this process has -- */
-
-static inline int count_descriptors(void)
-{
-    DIR *all = opendir("/proc/self/fd");
-    int n = 0;
-
-    CHECK(all != NULL);
-    while (readdir(all) != NULL)
-        n++;
-    closedir(all);
-    return n;
-}
 
 /* Find the inode of the file that is mapped at `address` of process `pid`, or the address of the
  * mapping of `*inode` if that is not 0.  false: there is none. */

@@ -4,6 +4,7 @@
 #ifndef CLIENT_TEST_H
 #define CLIENT_TEST_H
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,19 @@ static inline void check_code(const char *file, int line, const char *what, int 
 }
 
 /* -- clients -- */
+
+/* Count the open descriptors of this process, and a constant number more. */
+static inline int count_descriptors(void)
+{
+    DIR *all = opendir("/proc/self/fd");
+    int n = 0;
+
+    CHECK(all != NULL);
+    while (readdir(all) != NULL)
+        n++;
+    closedir(all);
+    return n;
+}
 
 static const char *path; /* of the socket */
 

@@ -18,6 +18,7 @@ import traceback
 from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
 import dispatchd
+import raw
 
 PARSE, INVALID = -32700, -32600
 
@@ -30,27 +31,9 @@ def teardown(daemon):
     daemon.finish()
 
 
-class Raw:
-    """A plain socket that speaks lines."""
-
+class Raw(raw.Raw):
     def __init__(self, daemon):
-        self.s = socket.socket(socket.AF_UNIX)
-        self.s.settimeout(60)
-        self.s.connect(daemon.socket)
-        self.file = self.s.makefile("rb")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.file.close()
-        self.s.close()
-
-    def send(self, *parts):
-        self.s.sendall(b"".join(parts))
-
-    def answer(self):
-        return json.loads(self.file.readline())
+        super().__init__(daemon.socket, 60)
 
     def ask(self, *parts):
         self.send(*parts)
