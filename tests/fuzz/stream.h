@@ -17,7 +17,7 @@ typedef struct stream {
     int fd;                  /* the client's end */
     int files[STREAM_FILES]; /* descriptors that go with the next bytes; owned */
     unsigned n_files;
-    /* What other bytes after the mark do; may be NULL. */
+    /* Called with a byte after the mark that has no meaning above; NULL: it is ignored. */
     void (*act)(struct stream *s, uint8_t what);
 } stream;
 

@@ -122,11 +122,10 @@ static int check_step(dp_ctx *ctx, const optim_step *s, uint32_t i, double step)
                      s->steps.name, i, step);
 }
 
-/* What the numbers of all parameters are: for this step, and, where steps are counted, the values
- * that the step tensors get. */
+/* Numbers that differ from parameter to parameter. */
 typedef struct numbers {
-    optim_own *own; /* [number of parameters] */
-    double *counted;
+    optim_own *own;  /* [number of parameters] what the loops of this step need */
+    double *counted; /* [number of parameters] new values of the tensors that count steps */
 } numbers;
 
 static int read_steps(dp_ctx *ctx, const optim_step *s, numbers *out)

@@ -98,7 +98,7 @@ START_TEST(a_gate_lets_one_line_pass_and_counts_the_others)
 }
 END_TEST
 
-/* As if the log's file system were full once the log has this many bytes. */
+/* Let writes to files fail behind their first `bytes` bytes, as a full file system does. */
 static void limit_file(rlim_t bytes)
 {
     struct rlimit r;

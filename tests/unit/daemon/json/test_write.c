@@ -310,7 +310,7 @@ START_TEST(no_memory_is_remembered)
 }
 END_TEST
 
-/* What was reserved is written although there is no memory any more. */
+/* Bytes within a reservation are written without an allocation, so also when memory is short. */
 START_TEST(reserved_bytes_can_be_written)
 {
     enum { RESERVED = 5000 };
