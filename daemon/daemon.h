@@ -40,12 +40,14 @@
       (int64_t)1 << 46) /* all that sessions of a uid hold; by default, the machine's memory */    \
     X(UID_TENSORS, uid_tensors, 1 << 22) /* handles of tensors, of all sessions of a uid */        \
     X(UID_OBJECTS, uid_objects, 1 << 14) /* objects of plugins, and handles of objects */          \
-    X(UID_MAPS, uid_maps, 4096)          /* memfds with a number, of all its connections */        \
+    X(UID_MAPS, uid_maps, 4096)          /* memfds with a number, of all its connections; */       \
+    X(UID_MEMFDS, uid_memfds, 8192)      /* memfds; both less if RLIMIT_NOFILE is low */           \
     /* for each uid that is not the daemon's own: */                                               \
     X(UID_SESSIONS, uid_sessions, 1024)                                                            \
     X(UID_CONNECTIONS, uid_connections, 256)                                                       \
     X(UID_OUTSTANDING, uid_outstanding, 1 << 14) /* requests, of all connections of the uid */     \
     X(UID_WORKERS, uid_workers, 64) /* worker threads that run its requests at once */             \
+    X(SESSION_MEMFDS, session_memfds, 8192)                                                        \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \
     X(SESSION_TENSOR_BYTES, session_tensor_bytes,                                                  \
       1 << 30) /* value of --session-bytes; by default, half of the machine's memory */            \

@@ -7,7 +7,9 @@
 
 enum {
     MIN_CONNECTIONS = 2,
-    RESERVED_DESCRIPTORS = 64 /* descriptors for plugins' files, the log and clients' files */
+    RESERVED_DESCRIPTORS = 64, /* descriptors for plugins' files, the log and clients' files */
+    /* half of those that are not reserved are for connections, rounded up */
+    LEAST_DESCRIPTORS = RESERVED_DESCRIPTORS + 2 * MIN_CONNECTIONS - 1
 };
 
 /* The values that each limit may have.  A limit without a row is fixed.  A limit whose highest
@@ -42,10 +44,12 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_UID_TENSORS] = {1, (int64_t)1 << 40},
     [LIMIT_AT_UID_OBJECTS] = {0, (int64_t)1 << 40},
     [LIMIT_AT_UID_MAPS] = {0, 1 << 20},
+    [LIMIT_AT_UID_MEMFDS] = {0, 1 << 20},
     [LIMIT_AT_UID_SESSIONS] = {1, 1 << 20},
     [LIMIT_AT_UID_CONNECTIONS] = {1, 60000},
     [LIMIT_AT_UID_OUTSTANDING] = {1, 1 << 20},
     [LIMIT_AT_UID_WORKERS] = {1, LIMIT_WORKERS},
+    [LIMIT_AT_SESSION_MEMFDS] = {0, 1 << 20},
     [LIMIT_AT_SESSION_TENSORS] = {1, (int64_t)1 << 32},
     [LIMIT_AT_SESSION_TENSOR_BYTES] = {1, BYTES_MOST},
     [LIMIT_AT_SESSION_INTERMEDIATES] = {1, (int64_t)1 << 40},
@@ -94,36 +98,60 @@ static int64_t half_of_memory(void)
     return pages > 0 && bytes > 0 ? pages / 2 * bytes : LIMIT_SESSION_TENSOR_BYTES;
 }
 
-/* Lower the limit of connections to what the system's limit of descriptors allows.  With fewer than
- * MIN_CONNECTIONS connections, a client would have to wait until another client leaves. */
-static int fit_connections(int64_t *connections, dp_error *err)
+/* Return how many descriptors the system's limit leaves for connections and shared memory. */
+static int64_t free_descriptors(void)
 {
     struct rlimit r;
 
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0 &&
-        r.rlim_cur < (rlim_t)*connections + RESERVED_DESCRIPTORS)
-        *connections = (int64_t)r.rlim_cur - RESERVED_DESCRIPTORS;
+    if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur > INT32_MAX)
+        return INT32_MAX;
+    return (int64_t)r.rlim_cur - RESERVED_DESCRIPTORS;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* By default a uid may have an eighth of the free descriptors in memfds, and as many on their way
+ * to clients, each of which has a number.  So one uid cannot take those of another. */
+static void fit_memfds(int64_t limits[LIMITS], int64_t n)
+{
+    for (size_t i = 0; i < 2; i++) {
+        int at = (int[]){LIMIT_AT_UID_MEMFDS, LIMIT_AT_UID_MAPS}[i];
+        limits[at] = least(limits[at], n / 8 > 0 ? n / 8 : 1);
+    }
+}
+
+/* Lower the limit of connections to what the system's limit of descriptors allows: shared memory
+ * may need half of them.  With fewer than MIN_CONNECTIONS connections, a client would have to wait
+ * until another client leaves. */
+static int fit_connections(int64_t *connections, int64_t n, dp_error *err)
+{
+    *connections = least(*connections, n - n / 2);
     if (*connections >= MIN_CONNECTIONS)
         return 0;
     return dp_error_set(err, DP_ERESOURCE,
                         "the limit of descriptors (ulimit -n) is %lld, at least %d are needed: %d "
-                        "for files and %d for connections",
-                        (long long)*connections + RESERVED_DESCRIPTORS,
-                        RESERVED_DESCRIPTORS + MIN_CONNECTIONS, RESERVED_DESCRIPTORS,
-                        MIN_CONNECTIONS);
+                        "for files, and twice as many as the %d connections",
+                        (long long)n + RESERVED_DESCRIPTORS, LEAST_DESCRIPTORS,
+                        RESERVED_DESCRIPTORS, MIN_CONNECTIONS);
 }
 
 int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
 {
+    int64_t descriptors = free_descriptors();
+
     memcpy(out, limit_defaults, sizeof(limit_defaults));
     out[LIMIT_AT_SESSION_TENSOR_BYTES] = out[LIMIT_AT_SESSION_INTERMEDIATE_BYTES] =
         o->session_bytes > 0 ? o->session_bytes : half_of_memory();
     out[LIMIT_AT_UID_NAMED_BYTES] = out[LIMIT_AT_SESSION_TENSOR_BYTES];
     out[LIMIT_AT_UID_BYTES] = 2 * half_of_memory();
+    fit_memfds(out, descriptors);
     for (int i = 0; i < LIMITS; i++)
         if (o->limits[i] >= 0)
             out[i] = o->limits[i];
-    return fit_connections(&out[LIMIT_AT_CONNECTIONS], err);
+    return fit_connections(&out[LIMIT_AT_CONNECTIONS], descriptors, err);
 }
 
 void limits_apply(const int64_t values[LIMITS])

@@ -189,10 +189,10 @@ typedef struct request {
     jw out;             /* the answer's line; ends with LF when it is complete */
     answer_part *parts; /* attachments of the answer, in order */
     size_t n_parts, cap_parts;
-    dp_shared *shared;   /* owned: memory whose descriptor is sent with the answer; NULL: none */
-    uint64_t shared_map; /* the number that `shared` got */
+    dp_shared *shared;   /* owned: memory that got a number by this request; NULL: none */
+    uint64_t shared_map; /* the number */
     bool sends_fd;       /* `sent_fd` is sent with the answer */
-    int sent_fd;         /* borrowed from `shared`; or owned, if that is NULL */
+    int sent_fd;         /* owned */
     uint64_t t_read, t_parsed, t_started; /* times (nanos()) */
     uint64_t bytes_charged; /* bytes of line and attachments, counted for LIMIT_OUTSTANDING_BYTES */
     bool close_after;       /* close the connection after this answer was sent */

@@ -146,6 +146,8 @@ static const struct {
     [DP_HOLDER_OBJECTS] = {LIMIT_AT_SESSION_OBJECTS, LIMIT_AT_SESSION_OBJECT_BYTES,
                            LIMIT_AT_UID_OBJECTS},
     [DP_HOLDER_HISTORY] = {LIMIT_AT_SESSION_NODES, LIMIT_AT_SESSION_NODE_BYTES, 0},
+    /* no bytes are charged to this holder */
+    [DP_HOLDER_MEMFDS] = {LIMIT_AT_SESSION_MEMFDS, LIMIT_AT_UID_BYTES, LIMIT_AT_UID_MEMFDS},
 };
 
 /* The limits of a uid's account for named tensors: those of names, for each holder that it has. */

@@ -14,7 +14,7 @@ void descriptors_free(descriptors *d)
 
 void sent_descriptor_drop(request *rq)
 {
-    if (rq->sends_fd && rq->shared == NULL)
+    if (rq->sends_fd)
         close(rq->sent_fd);
     rq->sends_fd = false;
     rq->shared = dp_shared_unref(rq->shared);

@@ -93,18 +93,23 @@ int dp_shared_adopt(int fd, dp_account *a, dp_shared **out, dp_error *err)
     size_t bytes = 0;
     int rc = DPI_GIVEN(err, DP_EVALUE, out) ? check_memfd(fd, &racy, &bytes, err) : DP_EVALUE;
 
-    if (rc == DP_OK && a != NULL)
-        rc = dpi_charge_begin(&charge, a, bytes, err);
+    if (rc == DP_OK)
+        rc = dpi_shared_count(a, err);
     if (rc < 0)
         return rc;
+    if (a != NULL && (rc = dpi_charge_begin(&charge, a, bytes, err)) < 0) {
+        dpi_shared_uncount(a);
+        return rc;
+    }
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    dp_shared *s = own >= 0 ? dpi_shared_of(own, bytes) : NULL;
+    dp_shared *s = own >= 0 ? dpi_shared_of(own, bytes, a) : NULL;
     if (s == NULL) {
         rc = own < 0 ? dpi_shared_failed("F_DUPFD_CLOEXEC", bytes, err)
                      : dpi_no_memory(err, "shared memory");
         if (own >= 0)
             close(own);
         dpi_charge_end(charge);
+        dpi_shared_uncount(a);
         return rc;
     }
     s->adopted = true;

@@ -29,8 +29,10 @@
 #include <stddef.h>
 
 enum { HOLDER_BITS = 7, BUSY = 8 };
-_Static_assert(DP_HOLDERS <= HOLDER_BITS + 1 && _Alignof(max_align_t) > BUSY,
-               "a holder and the lock fit beside the account");
+/* DP_HOLDER_MEMFDS, the last holder, has no bytes, so it pays for no storage. */
+_Static_assert(DP_HOLDER_MEMFDS <= HOLDER_BITS + 1 && DP_HOLDERS == DP_HOLDER_MEMFDS + 1 &&
+                   _Alignof(max_align_t) > BUSY,
+               "a holder of bytes and the lock fit beside the account");
 
 static uintptr_t word_of(dp_account *a, int holder)
 {

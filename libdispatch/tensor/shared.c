@@ -38,19 +38,15 @@ static struct {
 
 static void destroy(dp_shared *s)
 {
-    dp_account *owner = s->owner;
-
     if (s->data != NULL)
         munmap(s->data, s->bytes);
-    if (s->reader >= 0) {
-        close(s->reader);
-        if (!s->sealed) /* the readers' mappings stay valid, and have zeros from now on */
-            fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)s->bytes);
-    }
+    if (s->revocable &&
+        !s->sealed) /* the readers' mappings stay valid, and have zeros from now on */
+        fallocate(s->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)s->bytes);
     close(s->fd);
     pthread_mutex_destroy(&s->lock);
+    dp_account_close(s->account);
     dp_free(s);
-    dp_account_close(owner);
 }
 
 /* Remove entry `i` of freed.kept. */
@@ -69,10 +65,10 @@ static bool keep(dp_shared *s)
 {
     bool kept;
 
-    if (s->owner == NULL || s->mapped_elsewhere)
+    if (s->account == NULL || s->adopted || s->mapped_elsewhere)
         return false;
     pthread_mutex_lock(&freed.lock);
-    kept = dpi_account_shares(s->owner, s->bytes) && freed.n < FREE_MOST &&
+    kept = dpi_account_shares(s->account, s->bytes) && freed.n < FREE_MOST &&
            s->bytes <= DP_LIMIT_WARM_BYTES - freed.bytes;
     if (kept) {
         freed.kept[freed.n++] = s;
@@ -89,7 +85,7 @@ static dp_shared *take_kept(const dp_account *a, size_t bytes)
 
     pthread_mutex_lock(&freed.lock);
     for (size_t i = freed.n; i > 0 && s == NULL; i--)
-        if (freed.kept[i - 1]->owner == a && freed.kept[i - 1]->bytes == bytes)
+        if (freed.kept[i - 1]->account == a && freed.kept[i - 1]->bytes == bytes)
             s = remove_kept(i - 1);
     pthread_mutex_unlock(&freed.lock);
     if (s != NULL)
@@ -105,7 +101,7 @@ void dp_account_share(dp_account *a, uint64_t bytes)
     pthread_mutex_lock(&freed.lock);
     atomic_store_explicit(&a->share_from, bytes, memory_order_relaxed);
     for (size_t i = freed.n; i > 0; i--)
-        if (freed.kept[i - 1]->owner == a && freed.kept[i - 1]->bytes < bytes)
+        if (freed.kept[i - 1]->account == a && freed.kept[i - 1]->bytes < bytes)
             dropped[n++] = remove_kept(i - 1);
     pthread_mutex_unlock(&freed.lock);
     while (n > 0)
@@ -119,7 +115,18 @@ uint64_t dp_account_share_from(const dp_account *a)
 
 /* -- life -- */
 
-dp_shared *dpi_shared_of(int fd, size_t bytes)
+int dpi_shared_count(dp_account *a, dp_error *err)
+{
+    return a != NULL ? dp_account_charge(a, DP_HOLDER_MEMFDS, 1, 0, err) : DP_OK;
+}
+
+void dpi_shared_uncount(dp_account *a)
+{
+    if (a != NULL)
+        dp_account_refund(a, DP_HOLDER_MEMFDS, 1, 0);
+}
+
+dp_shared *dpi_shared_of(int fd, size_t bytes, dp_account *a)
 {
     dp_shared *s = dp_calloc(1, sizeof(*s));
 
@@ -128,8 +135,8 @@ dp_shared *dpi_shared_of(int fd, size_t bytes)
     atomic_init(&s->refs, 1);
     pthread_mutex_init(&s->lock, NULL);
     s->fd = fd;
-    s->reader = -1;
     s->bytes = bytes;
+    s->account = a != NULL ? dp_account_ref(a) : NULL;
     return s;
 }
 
@@ -145,6 +152,7 @@ dp_shared *dp_shared_unref(dp_shared *s)
         return NULL;
     dpi_charge_end(s->charge);
     s->charge = (dpi_charge){0};
+    dpi_shared_uncount(s->account);
     if (!keep(s))
         destroy(s);
     return NULL;
@@ -215,23 +223,15 @@ static int use(dpi_storage *s, dp_shared *shared)
     return DP_OK;
 }
 
-int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err)
+/* Let `s` have its data in a new memfd of `bytes` bytes, for which `a` pays. */
+static int use_new(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = s->bytes > 0 ? s->bytes : 1;
-    bool recycles = a != NULL && dpi_account_shares(a, bytes);
-
-    if (s->bytes > (size_t)DP_LIMIT_STORAGE_BYTES)
-        return dp_error_set(err, DP_ERESOURCE, "%zu bytes of shared memory, at most %zu", s->bytes,
-                            (size_t)DP_LIMIT_STORAGE_BYTES);
-    bytes = (bytes + page - 1) / page * page;
-    dp_shared *kept = recycles ? take_kept(a, bytes) : NULL;
-    if (kept != NULL)
-        return use(s, kept);
     int fd = memfd_new(bytes, err);
+
     if (fd < 0)
         return fd;
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    dp_shared *shared = data != MAP_FAILED ? dpi_shared_of(fd, bytes) : NULL;
+    dp_shared *shared = data != MAP_FAILED ? dpi_shared_of(fd, bytes, a) : NULL;
     if (shared == NULL) {
         int rc = data == MAP_FAILED ? dpi_shared_failed("mmap", bytes, err)
                                     : dpi_no_memory(err, "shared memory");
@@ -241,39 +241,59 @@ int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err)
         return rc;
     }
     shared->data = data;
-    shared->owner = recycles ? dp_account_ref(a) : NULL;
     return use(s, shared);
 }
 
-static int make_reader(dp_shared *s, bool revocable, dp_error *err)
+int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err)
 {
-    char path[32];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = s->bytes > 0 ? s->bytes : 1;
 
-    if (!revocable && !s->sealed) {
+    if (s->bytes > (size_t)DP_LIMIT_STORAGE_BYTES)
+        return dp_error_set(err, DP_ERESOURCE, "%zu bytes of shared memory, at most %zu", s->bytes,
+                            (size_t)DP_LIMIT_STORAGE_BYTES);
+    bytes = (bytes + page - 1) / page * page;
+    int rc = dpi_shared_count(a, err);
+    if (rc < 0)
+        return rc;
+    dp_shared *kept = a != NULL ? take_kept(a, bytes) : NULL;
+    rc = kept != NULL ? use(s, kept) : use_new(s, a, bytes, err);
+    if (rc < 0)
+        dpi_shared_uncount(a);
+    return rc;
+}
+
+/* Seal `s` against writing by others, or note that its pages are freed with it. */
+static int restrict_readers(dp_shared *s, bool revocable, dp_error *err)
+{
+    if (revocable) {
+        s->revocable = true;
+    } else if (!s->sealed) {
         if (fcntl(s->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0)
             return dp_error_set(err, DP_ERUNTIME, "F_ADD_SEALS of shared memory: %s",
                                 strerror(errno));
         s->sealed = true;
     }
-    if (s->reader >= 0)
-        return DP_OK;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
-    s->reader = open(path, O_RDONLY | O_CLOEXEC);
-    return s->reader >= 0
-               ? DP_OK
-               : dp_error_set(err, errno == EMFILE || errno == ENFILE ? DP_ERESOURCE : DP_ERUNTIME,
-                              "open %s: %s", path, strerror(errno));
+    return DP_OK;
 }
 
 int dp_shared_reader(dp_shared *s, bool revocable, int *fd, dp_error *err)
 {
+    char path[32];
+
     if (!DPI_GIVEN(err, DP_EVALUE, s, fd))
         return DP_EVALUE;
     if (s->adopted)
         return dp_error_set(err, DP_EVALUE, "adopted memory of another process has no reader");
     pthread_mutex_lock(&s->lock);
-    int rc = make_reader(s, revocable, err);
-    *fd = s->reader;
+    int rc = restrict_readers(s, revocable, err);
     pthread_mutex_unlock(&s->lock);
-    return rc;
+    if (rc < 0)
+        return rc;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", s->fd);
+    int opened = open(path, O_RDONLY | O_CLOEXEC);
+    if (opened < 0)
+        return dp_error_set(err, errno == EMFILE || errno == ENFILE ? DP_ERESOURCE : DP_ERUNTIME,
+                            "open %s: %s", path, strerror(errno));
+    *fd = opened;
+    return DP_OK;
 }

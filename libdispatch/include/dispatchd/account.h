@@ -37,7 +37,8 @@ extern "C" {
     X(PROGRAM_CACHE, program_cache) /* programs cached because a request had them inline */        \
     X(GENERATORS, generators)                                                                      \
     X(OBJECTS, objects) /* objects of plugins; handles that name objects */                        \
-    X(HISTORY, history) /* nodes of autograd graphs */
+    X(HISTORY, history) /* nodes of autograd graphs */                                             \
+    X(MEMFDS, memfds)   /* descriptors of memory that processes share (shared.h) */
 #define DP_HOLDER_ENUM_(NAME, name) DP_HOLDER_##NAME,
 enum { DP_HOLDER_MAP(DP_HOLDER_ENUM_) DP_HOLDERS };
 #undef DP_HOLDER_ENUM_

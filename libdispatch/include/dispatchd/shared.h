@@ -35,6 +35,7 @@ DP_API uint64_t dp_account_share_from(const dp_account *a);
  * memory of the host, its bytes are first copied into a memfd, once; writes that another thread's
  * call makes at that time may be lost.  Afterwards the storage stays where it is and cannot grow.
  * `a`: charged for that memory if the storage is charged to nobody; may be NULL.
+ * `a` also pays for the descriptor that a new memfd takes (DP_HOLDER_MEMFDS).
  * DP_ENOTIMPL: a wrapper, or a tensor on meta, on a device or in pinned memory.  DP_ERUNTIME: the
  * memory is an embedder's.  DP_ERESOURCE: over the account's limit, or out of memory or of
  * descriptors.  After an error nothing has changed. */
@@ -43,13 +44,14 @@ DP_API int dp_tensor_share(const dp_tensor *t, dp_account *a, dp_shared **out, d
  * nothing. */
 DP_API bool dp_tensor_is_shared(const dp_tensor *t);
 /* Get a descriptor of shared memory that this process made, which reads the memory and can never
- * write it.  `*fd` is borrowed from `s`.  Unless `revocable`, no process can map the memory
+ * write it.  `*fd` is the caller's to close.  Unless `revocable`, no process can map the memory
  * writable from now on (F_SEAL_FUTURE_WRITE); this process's tensors still write it.
  * `revocable`: for a reader of another user, whom the mode of the memory (0600) keeps from opening
  * it for writing.  When the last reference to `s` is dropped, its pages are freed: a reader that
  * still maps them sees zeros, and cannot hold memory that is charged to nobody.  A reader that is
  * not revocable ends that for `s`.
- * DP_EVALUE: `s` was adopted.  DP_ERUNTIME: the system refuses. */
+ * DP_EVALUE: `s` was adopted.  DP_ERESOURCE: out of descriptors.  DP_ERUNTIME: the system
+ * refuses. */
 DP_API int dp_shared_reader(dp_shared *s, bool revocable, int *fd, dp_error *err);
 
 /* Another process that got a descriptor of `s` has not said that it unmapped the memory: never use
@@ -57,8 +59,8 @@ DP_API int dp_shared_reader(dp_shared *s, bool revocable, int *fd, dp_error *err
 DP_API void dp_shared_left_mapped(dp_shared *s);
 
 /* Adopt the memfd `fd` of another process; `fd` stays the caller's.  It must be sealed against
- * shrinking (F_SEAL_SHRINK).  Its whole size is charged to DP_HOLDER_INTERMEDIATES of `a`, until
- * the last reference is dropped.  *out owned.  DP_EVALUE: `fd` is no memfd, is not sealed, or
+ * shrinking (F_SEAL_SHRINK).  Its whole size is charged to DP_HOLDER_INTERMEDIATES of `a`, and its
+ * descriptor to DP_HOLDER_MEMFDS, until the last reference is dropped.  *out owned.  DP_EVALUE: `fd` is no memfd, is not sealed, or
  * cannot be read.  DP_ERESOURCE: over the account's limit, or out of memory or descriptors. */
 DP_API int dp_shared_adopt(int fd, dp_account *a, dp_shared **out, dp_error *err);
 /* Was `s` adopted, and can another process still write it (no F_SEAL_WRITE)? */

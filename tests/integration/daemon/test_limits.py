@@ -164,16 +164,16 @@ def refused(daemon, s):
 def few_connections(n):
     """A daemon with descriptors for n connections."""
     return TestDaemon("--no-plugins", preexec=lambda: resource.setrlimit(
-        resource.RLIMIT_NOFILE, (64 + n, 64 + n)))
+        resource.RLIMIT_NOFILE, (64 + 2 * n, 64 + 2 * n)))
 
 
 def test_too_few_descriptors_are_refused_by_name(daemon):
     command = [os.path.join(BUILD, "dispatchd"), "--no-plugins", "--socket", daemon.socket + "2"]
-    for n in (20, 65):
+    for n in (20, 66):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
         equal(done.returncode, 1, done.stderr)
-        contains(done.stderr, f"(ulimit -n) is {n}, at least 66 are needed")
+        contains(done.stderr, f"(ulimit -n) is {n}, at least 67 are needed")
     with few_connections(2) as daemon, daemon.connect() as d:
         equal(d.call("server.hello")["limits"]["connections"], 2)
 

@@ -439,6 +439,32 @@ def test_counts_over_all_sessions_of_a_uid():
             as_uid(OTHER, lambda: call(f.socket, "tensor.unlink", name="one"))
 
 
+def test_memory_that_is_shared_takes_few_descriptors():
+    """Releasing a map leaves the tensor's memfd, so memfds have a limit of their own."""
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_memfds = 3")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER)) as f, f.connect() as owner:
+            before = f.descriptors()
+
+            def use():
+                with dispatchd.connect(f.socket, 60) as d:
+                    made = [d.op("aten::ones", [2])["tensor"] for _ in range(4)]
+                    for t in made[:3]:
+                        d.unmap(d.map(t)[0]["map"])
+                    raises(lambda: d.call("tensor.read", tensor=made[3], **{"as": "fd"}), "ResourceExhausted",
+                           "memfds: 1 more asked for, 0 of 3 left (uid_memfds)")
+                    raises(lambda: d.call("tensor.create", dtype="int8", shape=[4], fd=dispatchd.share(b"abcd")),
+                           "ResourceExhausted", "(uid_memfds)")
+                    equal(user(d, OTHER)["account"]["memfds"]["count"], 3)
+                    d.release(made[0])
+                    d.map(made[3])
+            as_uid(OTHER, use)
+            wait_until(lambda: f.descriptors() == before, "they are gone with their session")
+            for _ in range(3):
+                owner.map(owner.op("aten::ones", [2])["tensor"])
+            equal(f.descriptors(), before + 3)
+
+
 def test_named_bytes_are_apart_from_the_bytes_of_sessions():
     with tempfile.TemporaryDirectory() as directory:
         conf = limits(directory, "uid_named_bytes = 4000000", "uid_bytes = 3500000")

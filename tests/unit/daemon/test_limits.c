@@ -60,13 +60,17 @@ START_TEST(few_descriptors_are_few_connections)
 {
     allow_descriptors(100);
     ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
-    ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 36); /* 64 are kept for files */
-    o.limits[LIMIT_AT_CONNECTIONS] = 30;
+    ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 18); /* 64 are kept for files */
+    ck_assert_int_eq(limits[LIMIT_AT_UID_MEMFDS], 4);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_MAPS], 4);
+    o.limits[LIMIT_AT_CONNECTIONS] = 10;
+    o.limits[LIMIT_AT_UID_MEMFDS] = 1000;
     ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
-    ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 30);
-    allow_descriptors(65);
+    ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 10);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_MEMFDS], 1000); /* the operator knows better */
+    allow_descriptors(66);
     ck_assert_int_eq(limits_compute(&o, limits, &err), DP_ERESOURCE);
-    ck_assert_ptr_nonnull(strstr(err.message, "(ulimit -n) is 65, at least 66 are needed"));
+    ck_assert_ptr_nonnull(strstr(err.message, "(ulimit -n) is 66, at least 67 are needed"));
 }
 END_TEST
 

@@ -38,6 +38,7 @@ static const float *map(dp_shared *s)
     OK(dp_shared_reader(s, false, &fd, &err));
     void *p = mmap(NULL, dp_shared_bytes(s), PROT_READ, MAP_SHARED, fd, 0);
     ck_assert_ptr_ne(p, MAP_FAILED);
+    close(fd);
     return p;
 }
 
@@ -122,6 +123,7 @@ START_TEST(storages_are_shared_from_the_size_asked_for)
     int fd = -1;
     OK(dp_shared_reader(s, false, &fd, &err));
     ck_assert_int_ge(fd, 0);
+    close(fd);
     dp_shared_unref(s);
     dp_tensor_unref(large);
     dp_tensor_unref(small);
@@ -163,6 +165,55 @@ static int memfd(int n, int seals)
     ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, seals), 0);
     return fd;
 }
+
+static uint64_t memfds(const dp_account *a)
+{
+    dp_usage held[DP_HOLDERS];
+
+    dp_account_usage(a, held);
+    return held[DP_HOLDER_MEMFDS].count;
+}
+
+START_TEST(each_memfd_in_use_is_counted)
+{
+    dp_account *a = account();
+    int64_t sizes[] = {4}, many[] = {100000};
+    dp_tensor *t[3];
+    dp_shared *s[3], *none = NULL;
+    int fd = memfd(250, F_SEAL_SHRINK);
+
+    limits[DP_HOLDER_MEMFDS].count = 2;
+    for (int i = 0; i < 3; i++)
+        t[i] = floats(1, sizes);
+    OK(dp_tensor_share(t[0], a, &s[0], &err));
+    OK(dp_tensor_share(t[0], a, &s[1], &err)); /* the same memfd */
+    ck_assert_uint_eq(memfds(a), 1);
+    dp_shared_unref(s[1]);
+    OK(dp_shared_adopt(fd, a, &s[1], &err));
+    ck_assert_uint_eq(memfds(a), 2);
+    FAILS(dp_tensor_share(t[1], a, &none, &err), DP_ERESOURCE, "memfds: 1 more asked for, 0 of 2");
+    FAILS(dp_shared_adopt(fd, a, &none, &err), DP_ERESOURCE, "memfds: 1 more asked for, 0 of 2");
+    dp_account_share(a, 1); /* a call's storage is in ordinary memory then */
+    dpi_target at = {DP_DEVICE_CPU, 0, a};
+    dp_tensor_unref(t[2]);
+    OK(dpi_empty(DP_UINT8, at, 1, many, DP_CONTIGUOUS, &t[2], &err));
+    ck_assert(!dp_tensor_is_shared(t[2]));
+    dp_shared_unref(s[1]);
+    dp_tensor_unref(t[2]);
+    OK(dpi_empty(DP_UINT8, at, 1, many, DP_CONTIGUOUS, &t[2], &err));
+    ck_assert(dp_tensor_is_shared(t[2]));
+    ck_assert_uint_eq(memfds(a), 2);
+    dp_tensor_unref(t[2]); /* kept for the next tensor, and not counted meanwhile */
+    ck_assert_uint_eq(memfds(a), 1);
+    dp_shared_unref(s[0]);
+    dp_tensor_unref(t[0]);
+    ck_assert_uint_eq(memfds(a), 0);
+    dp_tensor_unref(t[1]);
+    close(fd);
+    dp_account_share(a, UINT64_MAX);
+    dp_account_close(a);
+}
+END_TEST
 
 START_TEST(only_sealed_memfds_are_adopted)
 {
@@ -335,6 +386,7 @@ END_TEST
 UNIT_SUITE(tensor_adopt)
 {
     tcase_add_test(tc, a_tensor_moves_once_and_stays);
+    tcase_add_test(tc, each_memfd_in_use_is_counted);
     tcase_add_test(tc, an_account_pays_until_the_last_reader_goes);
     tcase_add_test(tc, storages_are_shared_from_the_size_asked_for);
     tcase_add_test(tc, only_ordinary_memory_is_shared);

@@ -60,7 +60,7 @@ START_TEST(account_holders_have_names)
 {
     ck_assert_str_eq(dp_holder_name(DP_HOLDER_NAMES), "names");
     ck_assert_str_eq(dp_holder_name(DP_HOLDER_TENSORS), "tensors");
-    ck_assert_str_eq(dp_holder_name(DP_HOLDERS - 1), "history");
+    ck_assert_str_eq(dp_holder_name(DP_HOLDERS - 1), "memfds");
 }
 END_TEST
 

@@ -24,6 +24,7 @@ START_TEST(no_reader_can_write)
     ck_assert_int_lt(pwrite(again, "x", 1, 0), 0);
     ck_assert_int_lt(ftruncate(again, 0), 0);
     close(again);
+    close(fd);
     dp_shared_unref(s);
     dp_tensor_unref(t);
 }
@@ -41,10 +42,13 @@ static float seen_after_release(bool revocable, bool second)
     *(float *)dpi_tensor_data(t) = 7;
     OK(dp_tensor_share(t, NULL, &s, &err));
     OK(dp_shared_reader(s, revocable, &fd, &err));
-    if (second)
+    if (second) {
+        close(fd);
         OK(dp_shared_reader(s, false, &fd, &err));
+    }
     const float *seen = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
     ck_assert_ptr_ne(seen, MAP_FAILED);
+    close(fd);
     ck_assert_float_eq(seen[0], 7);
     dp_shared_unref(s);
     ck_assert_float_eq(seen[0], 7); /* the tensor has it still */
