@@ -212,10 +212,11 @@ static inline void served_clean(void)
         return;
     }
     uv_run(&served.loop, UV_RUN_NOWAIT);
-    for (dp_tensor *t; (t = names_next(&served.names, geteuid(), name)) != NULL;) {
-        dp_tensor_unref(t);
-        dp_tensor_unref(names_take(&served.names, geteuid(), name));
-    }
+    for (user *u = served.sessions.users; u != NULL; u = u->next, name[0] = '\0')
+        for (dp_tensor *t; (t = names_next(u, name)) != NULL;) {
+            dp_tensor_unref(t);
+            dp_tensor_unref(names_take(u, name));
+        }
 }
 
 /* -- requests without the loop -- */
