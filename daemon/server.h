@@ -58,9 +58,12 @@ typedef struct server {
     dp_listener registry_listener; /* calls functions of server.c when the registry changes */
     uv_prepare_t turn;             /* calls connections_turn() in each loop iteration */
     spin spin;
+    uint64_t iteration; /* number of this loop iteration */
+    /* uids whose connections had a turn in this loop iteration, and in the one before */
+    unsigned n_turns, last_turns;
     size_t turn_bytes; /* bytes of answers sent in this loop iteration */
-    /* Connections that have more to send than this loop iteration allows (TURN_BYTES); they send in
-     * this order in the next iterations. */
+    /* Connections that have more to send, or have read more requests, than this loop iteration
+     * allows (TURN_BYTES, TURN_NS); they go on in this order in the next iterations. */
     struct connection *deferred, *deferred_tail;
     uint64_t last_connection;
     int watchers; /* libuv has, or there was memory for, watchers of all lower descriptors */

@@ -58,6 +58,10 @@ struct user {
     atomic_uint outstanding;
     bool held_back;     /* a connection is not read because of `outstanding`; main thread only */
     atomic_uint n_maps; /* numbers of shared memory of all connections; any thread */
+    /* Main thread only: the last loop iteration in which a connection of the uid had a turn, the
+     * number of its connections that had one, and that number for the iteration before. */
+    uint64_t iteration;
+    unsigned n_turns, last_turns;
 };
 
 /* -- users.c -- */

@@ -165,9 +165,10 @@ void executor_submit(executor *ex, job *j)
     struct connection *c = j->rq.conn;
 
     pthread_mutex_lock(&ex->lock);
+    bool waited = c->waits || c->busy; /* then a worker knows of the connection already */
     job_push(&c->queue, j);
     turns_await(ex, c);
-    bool waits = workers_wake(ex, ex->cap);
+    bool waits = !waited && workers_wake(ex, ex->cap);
     pthread_mutex_unlock(&ex->lock);
     if (waits)
         workers_start_tick(ex);

@@ -36,7 +36,7 @@ static void on_poll(uv_poll_t *h, int status, int events)
 
     c->refs++;
     turn_begin(&c->server->metrics.turns);
-    c->budget = INLINE_NS;
+    connection_begin_turn(c);
     if (status < 0 || (events & LEFT))
         connection_close(c);
     if (events & UV_WRITABLE)
@@ -50,6 +50,33 @@ static void on_poll(uv_poll_t *h, int status, int events)
     connection_unref(c);
 }
 
+/* Count a turn of a connection of `u`, and return the part of TURN_NS that it may use.  As many
+ * connections as in the last iteration are expected to want turns. */
+static int64_t share_of_turn(server *s, user *u)
+{
+    if (u->iteration != s->iteration) {
+        u->last_turns = u->iteration + 1 == s->iteration ? u->n_turns : 0;
+        u->iteration = s->iteration;
+        u->n_turns = 0;
+        s->n_turns++;
+    }
+    u->n_turns++;
+    unsigned uids = s->last_turns > s->n_turns ? s->last_turns : s->n_turns;
+    unsigned connections = u->last_turns > u->n_turns ? u->last_turns : u->n_turns;
+    int64_t ns = TURN_NS / (int64_t)uids / (int64_t)connections;
+    return ns > TURN_LEAST_NS ? ns : TURN_LEAST_NS;
+}
+
+void connection_begin_turn(struct connection *c)
+{
+    server *s = c->server;
+
+    if (c->iteration == s->iteration)
+        return;
+    c->iteration = s->iteration;
+    c->budget = share_of_turn(s, c->user);
+}
+
 /* Send what can be sent, take the messages that may be taken afterwards, and choose the events to
  * wait for. */
 static void settle(struct connection *c)
@@ -60,11 +87,11 @@ static void settle(struct connection *c)
     if (c->closed)
         return;
     /* the client closed its sending side before its attachments were complete */
-    if (c->eof && c->pending != NULL && !c->parsing && connection_wants(c)) {
+    if (c->eof && c->pending != NULL && !c->parsing && !c->has_more && connection_wants(c)) {
         connection_job_free(c->pending);
         c->pending = NULL;
     }
-    if ((c->eof || c->shut) && c->outstanding == 0) {
+    if ((c->shut || (c->eof && !c->has_more)) && c->outstanding == 0) {
         connection_close(c);
         return;
     }
@@ -75,6 +102,8 @@ static void settle(struct connection *c)
     c->events = events;
     if (c->closed)
         return;
+    if (c->has_more && !c->shut)
+        connection_defer(c);
     connection_note_unread(c);
     if (user_is_busy(c->user))
         c->user->held_back = true;
@@ -84,7 +113,7 @@ static void settle(struct connection *c)
 static void resume(struct connection *c)
 {
     c->refs++;
-    c->budget = INLINE_NS;
+    connection_begin_turn(c);
     settle(c);
     connection_unref(c);
 }
@@ -104,11 +133,15 @@ void connections_turn(uv_prepare_t *h)
     server *s = h->data;
 
     turn_end(&s->metrics.turns);
+    s->iteration++;
+    s->last_turns = s->n_turns;
+    s->n_turns = 0;
+    s->turn_bytes = 0;
     if (s->deferred != NULL)
         turn_begin(&s->metrics.turns);
-    s->turn_bytes = 0;
-    while (s->deferred != NULL && s->turn_bytes < TURN_BYTES) {
-        struct connection *c = s->deferred;
+    struct connection *c = NULL, *last = s->deferred_tail; /* who is deferred again must wait */
+    while (s->deferred != NULL && c != last && s->turn_bytes < TURN_BYTES) {
+        c = s->deferred;
         connection_undefer(c);
         c->blocked = false;
         resume(c);
@@ -136,7 +169,7 @@ void connection_answered(job *j, bool last)
         connection_unref(c);
         return;
     }
-    c->budget = INLINE_NS;
+    connection_begin_turn(c);
     spin_wake(c->server, c);
     settle(c);
     connection_unref(c);
@@ -149,7 +182,7 @@ void connection_drain(struct connection *c)
     if (c->closed)
         return;
     c->refs++;
-    c->budget = INLINE_NS;
+    connection_begin_turn(c);
     if (ioctl(c->fd, FIONREAD, &sent_before) < 0 || sent_before == 0)
         c->eof = true;
     c->to_read = (size_t)sent_before;

@@ -48,7 +48,8 @@ struct connection {
     atomic_bool paused; /* the same as a flag, which any thread may read: `unread_since` is not 0 */
     job_list out;       /* answered jobs, in order, with answers that are not completely sent */
     bool blocked;       /* send nothing now: the socket is full, or `deferred` is set */
-    bool deferred; /* the connection is in server.deferred, to send in a later loop iteration */
+    bool deferred; /* the connection is in server.deferred, to go on in a later loop iteration */
+    bool has_more; /* the last turn ended before all messages that were read were taken */
     struct connection *next_deferred;
     /* number of bytes that may still be read; limited when the daemon stops, to the bytes that had
      * arrived */
@@ -56,9 +57,10 @@ struct connection {
     bool eof;  /* nothing more will be read from the socket */
     bool shut; /* no more messages are taken, not even from bytes already read */
     bool closed;
-    /* nanoseconds that requests may use on the main thread before other connections get their
-     * turn */
+    /* nanoseconds that this connection may still use in its turn; see connection_begin_turn() */
     int64_t budget;
+    uint64_t iteration;   /* the loop iteration that `budget` is for */
+    uint64_t last_ns;     /* duration of the last request that the main thread ran */
     unsigned in_executor; /* number of jobs in the executor: submitted and not returned yet */
     /* number of jobs whose answers are not completely sent */
     unsigned outstanding;

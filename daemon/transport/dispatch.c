@@ -21,6 +21,7 @@ static bool run_now(struct connection *c, job *j)
     j->rq.session = session_ref(c->session);
     bool done = executor_run(&c->server->executor, j, c->server->placement.loop_ctx);
     c->budget -= (int64_t)j->spent;
+    c->last_ns = j->spent;
     j->rq.session = session_unref(j->rq.session);
     return done;
 }

@@ -72,7 +72,7 @@ void connections_notify_changes(struct server *s)
         c->refs++;
         for (size_t i = 0; i < n; i++)
             notify(c, &waiting[i]);
-        c->budget = INLINE_NS;
+        connection_begin_turn(c);
         c->settle(c);
         connection_unref(c);
     }

@@ -13,10 +13,17 @@ enum {
     /* after this many bytes of answers of all connections, long answers wait for the next
      * iteration */
     TURN_BYTES = 256 << 10,
-    /* time that one connection's requests may use on the main thread; workers run the remaining
-     * ones */
-    INLINE_NS = 500 * 1000,
+    /* time that all connections may use to take messages and to run requests, shared equally by
+     * the uids, and then by the connections of a uid; but each may use the least */
+    TURN_NS = 500 * 1000,
+    TURN_LEAST_NS = 20 * 1000,
+    TAKE_NS = 1000, /* counted for each message, beside the time of a request that runs */
 };
+
+/* Begin the turn of `c` in this loop iteration, or go on with it: set c->budget. */
+void connection_begin_turn(struct connection *c);
+/* Let `c` go on in a later loop iteration. */
+void connection_defer(struct connection *c);
 
 /* May more data be read from `c`, and more messages be taken? */
 static inline bool connection_wants(const struct connection *c)
@@ -129,8 +136,8 @@ bool connection_queue_notice(struct connection *c, jw *line);
 
 /* -- receive.c -- */
 
-/* Take the complete messages that were read, until the limit of outstanding jobs is reached.
- * false: there was none. */
+/* Take the complete messages that were read, until the limit of outstanding jobs is reached or the
+ * turn of `c` is over.  false: none was taken. */
 bool connection_take_messages(struct connection *c);
 /* Read from the socket of `c`, a few times at most, and take the messages. */
 void connection_read(struct connection *c);

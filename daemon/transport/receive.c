@@ -8,6 +8,8 @@
 
 enum {
     READ_ROUNDS = 4, /* most reads from one connection before other connections get their turn */
+    HAND_OVER_NS = 20 * 1000, /* handing a request over to a worker, and its answer back */
+    HANDED_OVER = 16          /* requests that keep a worker busy until the next turn */
 };
 
 /* -- taking messages -- */
@@ -28,7 +30,7 @@ static void parse_done(task *t)
         connection_job_free(c->pending);
         c->pending = NULL;
     } else {
-        c->budget = INLINE_NS;
+        connection_begin_turn(c);
         connection_announced(c);
         c->settle(c);
     }
@@ -115,13 +117,26 @@ static bool charge_read(struct connection *c)
     return true;
 }
 
+/* May `c` take another message in this turn?  A connection whose requests take longer than handing
+ * them over hands some to workers when its time is over. */
+static bool has_turn(const struct connection *c)
+{
+    return c->budget > 0 || (c->last_ns > HAND_OVER_NS && c->in_executor < HANDED_OVER);
+}
+
 bool connection_take_messages(struct connection *c)
 {
     bool any = false;
     char *line;
     size_t bytes;
 
+    c->has_more = false;
     while (connection_wants(c)) {
+        if (!has_turn(c)) {
+            c->has_more = true;
+            break;
+        }
+        c->budget -= TAKE_NS;
         int found = frame_next(&c->frame, &line, &bytes);
         if (found == FRAME_MORE)
             break;
@@ -197,7 +212,7 @@ static void lack_space(struct connection *c)
 
 void connection_read(struct connection *c)
 {
-    for (int i = 0; i < READ_ROUNDS && connection_wants(c) && !c->eof; i++) {
+    for (int i = 0; i < READ_ROUNDS && connection_wants(c) && !c->eof && has_turn(c); i++) {
         char *p;
         size_t space = frame_space(&c->frame, &p);
         if (space == 0) {

@@ -78,12 +78,10 @@ static void sent(struct connection *c, size_t n)
         executor_resume(&c->server->executor, c);
 }
 
-/* Defer the unsent bytes of the long answer of `c` to a later loop iteration. */
-static void defer(struct connection *c)
+void connection_defer(struct connection *c)
 {
     server *s = c->server;
 
-    c->blocked = true;
     if (c->deferred)
         return;
     c->deferred = true;
@@ -110,7 +108,8 @@ void connection_flush(struct connection *c)
     sent(c, 0); /* free the jobs with empty answers: notifications */
     while (!c->closed && !c->blocked && c->out.head != NULL) {
         if (turn_is_over(c)) {
-            defer(c);
+            c->blocked = true;
+            connection_defer(c);
             return;
         }
         m.msg_iovlen = 0;

@@ -76,7 +76,7 @@ static bool poll_one(server *s, struct connection *c)
         if (found == OTHER)
             return false;
         if (found == DATA) {
-            c->budget = INLINE_NS;
+            connection_begin_turn(c);
             connection_read(c);
             spin_note(sp, start, now, true);
             turn_begin_at(&s->metrics.turns, now);
@@ -119,7 +119,7 @@ void spin_run(server *s)
         }
         connection_unref(c);
     }
-    if (!found)
+    if (!found && s->deferred == NULL)
         uv_idle_stop(&sp->awake);
     else if (!uv_is_active((uv_handle_t *)&sp->awake))
         uv_idle_start(&sp->awake, stay_awake);
