@@ -313,7 +313,7 @@ fmt-check: ## fail when a source is not formatted
 	$(Q)clang-format --dry-run -Werror $(filter-out %/api.h,$(SRC))
 lint: $(BUILD)/gen/proto_params.h ## cppcheck over the C sources, products in byte counts, and do the fuzzers compile
 	$(Q)$(PYTHON) tests/lib/byte_counts.py
-	$(Q)$(CC_fuzz) -w -fsyntax-only $(FUZZERS:$(BUILD)/%=%.c)
+	$(Q)$(CC_fuzz) -w -MF /dev/null -fsyntax-only $(FUZZERS:$(BUILD)/%=%.c)
 	$(Q)cppcheck --quiet -j $$(nproc) --std=c11 --error-exitcode=1 --enable=warning,portability --inline-suppr --suppress=unknownMacro --suppress=missingInclude $(INC) -Ilibdispatch -Idaemon libdispatch daemon clients/cli clients/c
 symbols: $(LIB) ## compare what is exported with tests/lib/symbols.txt
 	$(Q)nm -D --defined-only $(LIB) | awk '{print $$3}' | LC_ALL=C sort | diff tests/lib/symbols.txt - && echo "1 passed, 0 failed"

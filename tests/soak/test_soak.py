@@ -41,7 +41,8 @@ ONE_HEAP = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1:glibc.malloc.tcache_coun
 ENOUGH = 300  # an action that ran so often was left in the middle, too
 LOOKS = 20
 EVERY = {a: f for a, f in {**ACTIONS, **RUDE}.items() if re.search(os.environ.get("SOAK_ACTIONS", ""), a)}
-LIMITS = {"session_tensors": 600, "session_programs": 20, "session_generators": 20, "maps": 200, "uid_maps": 1 << 16}
+LIMITS = {"session_tensors": 600, "session_programs": 20, "session_generators": 20, "maps": 200, "uid_maps": 1 << 16,
+          "uid_memfds": 1 << 16}
 RELOADED = ("cpu", "composite", "aten", "autograd", "template", "sleeps")
 OWN = {*RELOADED}
 
