@@ -95,48 +95,19 @@ static void show_loaded(const cJSON *result)
     cJSON_Delete(rows);
 }
 
-/* Give every loaded tensor its name in the file. */
-static int name_all(cli *c, const cJSON *tensors)
-{
-    const cJSON *t;
-    dpc_answer *a;
-    int rc = CLI_OK;
-
-    cJSON_ArrayForEach(t, tensors)
-    {
-        cJSON *params = params_new();
-        need(cJSON_AddNumberToObject(params, "tensor", number_of(t, "tensor")));
-        params_text(params, "name", t->string);
-        if ((rc = request(c, "tensor.name", params, &a)) != CLI_OK)
-            break;
-        dpc_answer_free(a);
-    }
-    return rc;
-}
-
 static int load(cli *c)
 {
     cJSON *params = params_new();
-    const char *prefix = take_option(c, "--prefix");
-    bool name = take_flag(c, "--name");
-    dpc_answer *a;
 
+    params_text(params, "prefix", take_option(c, "--prefix"));
+    params_bool(params, "named", take_flag(c, "--name"));
     want_progress(c, params);
-    params_text(params, "prefix", prefix);
     if (!words_fit(c, 1, 1)) {
         cJSON_Delete(params);
         return CLI_USAGE;
     }
     params_text(params, "path", c->words[0]);
-    int rc = request(c, "store.load", params, &a);
-    if (rc != CLI_OK)
-        return rc;
-    if (name)
-        rc = name_all(c, member(dpc_answer_result(a), "tensors"));
-    if (rc == CLI_OK)
-        (c->json ? print_json : show_loaded)(dpc_answer_result(a));
-    dpc_answer_free(a);
-    return rc;
+    return ask(c, "store.load", params, show_loaded);
 }
 
 /* -- names -- */
@@ -196,7 +167,7 @@ const verb verbs_store[] = {
     {"save", "FILE NAME=HANDLE... | FILE --named NAME... [--progress]",
      "write tensors to a safetensors file in the daemon's --data-path", save},
     {"load", "FILE [--prefix TEXT] [--name] [--progress]",
-     "read tensors from such a file; --name: each gets its name in the file", load},
+     "read tensors from such a file; --name: each gets its name in the file, or none does", load},
     {"store", "",
      "the daemon's --data-path, and what save and load have done there", stats},
     {"name", "HANDLE NAME",

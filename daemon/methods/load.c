@@ -1,7 +1,7 @@
 /* load.c -- store.load: reads tensors from a file of the safetensors format.
  *
- * All tensors are made, and charged to the session, before the first of them is read.  Handles are
- * made when everything was read. */
+ * All tensors are made, and charged to the session, before the first of them is read.  Handles and
+ * names are made when everything was read; run_undo() removes them if one of them fails. */
 #include "transfer.h"
 #include <string.h>
 #include <unistd.h>
@@ -61,7 +61,16 @@ static int make_tensors(transfer *t, const stored_header *h, const char *prefix,
     return 0;
 }
 
-static int write_loaded(request *rq, const stored_header *h, jw *w, dp_error *err)
+/* Give `t` a copy of `name`, whose memory goes with the header. */
+static int add_name(request *rq, const dp_tensor *t, const char *name, dp_error *err)
+{
+    size_t bytes = strlen(name) + 1;
+    char *copy = run_alloc(rq, bytes, err);
+
+    return copy != NULL ? run_add_name(rq, t, memcpy(copy, name, bytes), err) : err->code;
+}
+
+static int write_loaded(request *rq, const stored_header *h, bool named, jw *w, dp_error *err)
 {
     const cJSON *m;
     uint64_t handle;
@@ -75,6 +84,8 @@ static int write_loaded(request *rq, const stored_header *h, jw *w, dp_error *er
             continue;
         jw_name(w, s->name);
         rc = run_put(rq, s->tensor, &handle, err);
+        if (rc == 0 && named)
+            rc = add_name(rq, s->tensor, s->name, err);
         if (rc == 0)
             rc = tensor_to_json(rq, w, s->tensor, handle, RETURN_HANDLE, err);
     }
@@ -91,15 +102,15 @@ static int write_loaded(request *rq, const stored_header *h, jw *w, dp_error *er
     return rc;
 }
 
-static int load_tensors(transfer *t, const stored_header *h, uint64_t data, const char *prefix,
-                        jw *w, dp_error *err)
+static int load_tensors(transfer *t, const stored_header *h, uint64_t data,
+                        const store_load_params *p, jw *w, dp_error *err)
 {
-    int rc = make_tensors(t, h, prefix, err);
+    int rc = make_tensors(t, h, p->prefix, err);
 
     for (const stored *s = h->tensors; s < h->tensors + h->n && rc == 0; s++)
         if (s->tensor != NULL)
             rc = load_elements(t, s, data, err);
-    return rc == 0 ? write_loaded(t->rq, h, w, err) : rc;
+    return rc == 0 ? write_loaded(t->rq, h, p->named, w, err) : rc;
 }
 
 /* Set `*err` to `*why`, which says what is wrong with the file, behind the file's path. */
@@ -110,8 +121,8 @@ static int file_fail(const transfer *t, const dp_error *why, dp_error *err)
 
 /* Read the header's `bytes` bytes of text and then the tensors.  The header's memory is charged to
  * the session while it is in use. */
-static int load_header(transfer *t, size_t bytes, uint64_t file_bytes, const char *prefix, jw *w,
-                       dp_error *err)
+static int load_header(transfer *t, size_t bytes, uint64_t file_bytes, const store_load_params *p,
+                       jw *w, dp_error *err)
 {
     dp_account *a = session_account(t->rq->session);
     uint64_t cost = stored_header_cost(bytes), data = STORE_LENGTH_BYTES + bytes;
@@ -129,13 +140,13 @@ static int load_header(transfer *t, size_t bytes, uint64_t file_bytes, const cha
         rc = file_fail(t, &why, err);
     dp_free(text);
     if (rc == 0)
-        rc = load_tensors(t, &h, data, prefix, w, err);
+        rc = load_tensors(t, &h, data, p, w, err);
     stored_header_fini(&h);
     dp_account_refund(a, DP_HOLDER_INTERMEDIATES, 0, cost);
     return rc;
 }
 
-static int load_file(transfer *t, const char *prefix, jw *w, dp_error *err)
+static int load_file(transfer *t, const store_load_params *p, jw *w, dp_error *err)
 {
     uint8_t first[STORE_LENGTH_BYTES] = {0};
     dp_error why = DP_ERROR_INIT;
@@ -147,7 +158,7 @@ static int load_file(transfer *t, const char *prefix, jw *w, dp_error *err)
         rc = store_read(t->fd, t->path, first, sizeof(first), 0, err);
     if (rc == 0 && stored_length(first, file_bytes, &bytes, &why) < 0)
         rc = file_fail(t, &why, err);
-    return rc == 0 ? load_header(t, bytes, file_bytes, prefix, w, err) : rc;
+    return rc == 0 ? load_header(t, bytes, file_bytes, p, w, err) : rc;
 }
 
 int store_load(request *rq, const store_load_params *p, jw *w, dp_error *err)
@@ -162,7 +173,7 @@ int store_load(request *rq, const store_load_params *p, jw *w, dp_error *err)
         rc = p->has_fd ? transfer_descriptor(&t, p->fd, false, err)
                        : store_file_open(s, p->path, &t.fd, err);
     if (rc == 0) {
-        rc = load_file(&t, p->prefix, w, err);
+        rc = load_file(&t, p, w, err);
         if (!p->has_fd)
             close(t.fd);
     }

@@ -247,9 +247,10 @@ typedef struct run {
     /* owned: the first error of an argument whose handle has failed, and that handle; NULL: none */
     failure *cause;
     uint64_t cause_handle;
-    /* borrowed from the request: the name that this method gave to a tensor; removed if the method
+    /* names that this method gave to tensors, borrowed from the request; removed if the method
      * fails */
-    const char *named;
+    const char **named;
+    size_t n_named, cap_named;
     /* tensor literals become constants of a program, and are charged with that program */
     bool constants;
     /* tensor literals in memfds use one mapping, to which clients may write during the call */
@@ -409,7 +410,7 @@ void sync_note(request *rq, const failed_request *f, const dp_error *err);
 /* Check the length of a name.  DP_EPARAMS: it is wrong; the message names path `at`. */
 int tensor_name_check(const char *name, const json_path *at, dp_error *err);
 /* Give `t` a name of the client's uid.  `name` lives until the request ends; run_undo() removes the
- * name if the method fails later.  DP_EEXISTS: the name is taken. */
+ * names that a method gave if it fails later.  DP_EEXISTS: the name is taken. */
 int run_add_name(request *rq, const dp_tensor *t, const char *name, dp_error *err);
 /* Find the tensor with this name of the client's uid; `*out` is borrowed until the method ends.
  * DP_ENOTFOUND: there is no such name; the message names path `at`. */

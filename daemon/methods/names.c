@@ -35,17 +35,23 @@ static int detach(request *rq, const dp_tensor *t, dp_tensor **out, dp_error *er
 int run_add_name(request *rq, const dp_tensor *t, const char *name, dp_error *err)
 {
     const json_path at = {NULL, "name", 0};
+    run *r = rq->run;
     dp_tensor *own = NULL;
     int rc = tensor_name_check(name, &at, err);
 
-    if (rc == 0)
-        rc = detach(rq, t, &own, err);
+    if (rc < 0)
+        return rc;
+    const char **named = array_grow(r->named, r->n_named, &r->cap_named, sizeof(*named));
+    if (named == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a name");
+    r->named = named;
+    rc = detach(rq, t, &own, err);
     if (rc < 0)
         return rc;
     rc = names_add(user_of(rq), name, own, err);
     if (rc == 0) {
         dp_tensor_fix(own);
-        rq->run->named = name;
+        named[r->n_named++] = name;
     }
     dp_tensor_unref(own);
     return rc;

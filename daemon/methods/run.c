@@ -350,9 +350,8 @@ void run_undo(request *rq)
             !session_generator_release(rq->session, handle))
             session_object_release(rq->session, handle);
     }
-    if (r->named != NULL)
-        dp_tensor_unref(names_take(session_user(rq->session), r->named));
-    r->named = NULL;
+    while (r->n_named > 0)
+        dp_tensor_unref(names_take(session_user(rq->session), r->named[--r->n_named]));
     while (rq->n_parts > 0)
         dp_tensor_unref(rq->parts[--rq->n_parts].packed);
 }
@@ -373,6 +372,7 @@ static run *run_free(run *r, struct session *s)
     failure_unref(r->cause);
     dp_free(r->pins);
     dp_free(r->fresh);
+    dp_free(r->named);
     dp_free(r);
     return NULL;
 }

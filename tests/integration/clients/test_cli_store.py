@@ -52,8 +52,10 @@ def test_save_and_load(f):
     equal((rows[0], rows[1][0], rows[1][2:]), (["name", "tensor", "dtype", "shape", "device"], "layer.w", ["float32", "2,", "2", "cpu"]))
     equal([row[0] for row in f.table("load", "n", "--name")], ["name", "a", "b=c"])
     equal([row[0] for row in f.table("names")], ["name", "a", "b=c", "layer.b", "layer.w"])
-    contains(f.ctl("load", "n", "--name", status=1)[1], "the name 'a' is taken", "standard error")
-    for name in ("a", "b=c", "layer.b", "layer.w"):
+    f.ctl("unlink", "a")
+    contains(f.ctl("load", "n", "--name", status=1)[1], "the name 'b=c' is taken", "standard error")
+    equal([row[0] for row in f.table("names")], ["name", "b=c", "layer.b", "layer.w"], "'a' was not named alone")
+    for name in ("b=c", "layer.b", "layer.w"):
         f.ctl("unlink", name)
     f.d.call("tensor.release", all=True)
 

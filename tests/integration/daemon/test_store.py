@@ -368,6 +368,31 @@ def test_a_load_is_all_or_nothing(f):
     finish(f2)
 
 
+def test_a_load_gives_all_names_or_none(f):
+    header = {f"w{i}": {"dtype": "U8", "shape": [2], "data_offsets": [2 * i, 2 * i + 2]} for i in range(3)}
+    f.write("three", file_of(header, bytes(range(6))))
+    named = lambda: [n["name"] for n in f.d.call("tensor.names")["names"]]
+    taken = f.d.call("tensor.create", data=[7], name="w2")["tensor"]
+    refuse(f, "AlreadyExists", ["the name 'w2' is taken by a tensor of dtype float32"], "store.load", path="three",
+           named=True)
+    equal((named(), [t["tensor"] for t in f.d.call("tensor.list")["tensors"]]), (["w2"], [taken]))
+    f.d.call("tensor.unlink", name="w2")
+    f.d.call("store.load", path="three", named=True, prefix="w1")
+    equal(named(), ["w1"])
+    f.d.call("tensor.unlink", name="w1")
+    f.d.call("store.load", path="three", named=True)
+    release(f)  # names stay
+    equal([(n, f.d.call("tensor.read", tensor=f.d.call("tensor.open", name=n)["tensor"])["data"]) for n in named()],
+          [("w0", [0, 1]), ("w1", [2, 3]), ("w2", [4, 5])])
+    for name in named():
+        f.d.call("tensor.unlink", name=name)
+    f.d.send_message({"jsonrpc": "2.0", "method": "store.load", "params": {"path": "three", "named": True}})
+    equal(named(), ["w0", "w1", "w2"], "names that a notification gave")
+    for name in named():
+        f.d.call("tensor.unlink", name=name)
+    release(f)
+
+
 def test_a_file_that_shrinks_while_it_is_read(f):
     """It is an error that says where the file ends; it is read and never mapped, so no signal comes."""
     n = 64 << 20
