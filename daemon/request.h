@@ -448,7 +448,7 @@ dp_tensor *names_take(user *u, const char *name);
 /* Return the tensor, owned, of the first name that sorts after `name`, and replace `name` by that
  * name; NULL: there is none.  The first name of all sorts after "". */
 dp_tensor *names_next(user *u, char name[LIMIT_TENSOR_NAME_BYTES + 1]);
-/* Get what the named tensors of `u` use: DP_HOLDER_NAMES, and DP_HOLDER_INTERMEDIATES for unlinked
+/* Get what the named tensors of `u` use: DP_HOLDER_NAMES, and DP_HOLDER_TENSORS for unlinked
  * tensors that are still in use. */
 void names_usage(const user *u, dp_usage out[DP_HOLDERS]);
 

@@ -251,7 +251,7 @@ uint64_t sessions_usage(sessions *all, const struct session *asker, dp_usage out
     }
     for (const user *u = all->users; u != NULL; u = u->next)
         if (session_may_see(asker, u->uid)) {
-            dp_account_usage(u->named, held);
+            names_usage(u, held);
             add_usage(out, held);
         }
     pthread_mutex_unlock(&all->lock);
@@ -304,7 +304,7 @@ int64_t users_list(sessions *all, const struct session *asker, user_info **out, 
         i->maps = atomic_load(&u->n_maps);
         dp_account_group_usage(u->group, held);
         i->bytes = add_usage(i->usage, held);
-        dp_account_usage(u->named, held);
+        names_usage(u, held);
         add_usage(i->usage, held);
     }
     pthread_mutex_unlock(&all->lock);

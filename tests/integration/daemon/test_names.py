@@ -150,6 +150,10 @@ def test_the_uid_pays(f):
     f.d.call("tensor.unlink", name="one")
     refuse(f.d, "ResourceExhausted", ["614400 of unlinked ones that are still in use"], "tensor.name",
            tensor=two["tensor"], name="two")
+    status = f.d.call("server.status")
+    for of, account_of in (("all sessions", status["account"]), ("the uid", status["users"][0]["account"])):
+        held = {k: (v["count"], v["bytes"]) for k, v in account_of.items() if k in ("names", "tensors", "intermediates")}
+        equal(held, {"names": (0, 0), "tensors": (2, 1200 << 10), "intermediates": (0, 0)}, f"unlinked, account of {of}")
     f.d.release(one["tensor"])
     f.d.call("tensor.name", tensor=two["tensor"], name="two")
     f.d.release(two["tensor"])

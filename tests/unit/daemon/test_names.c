@@ -75,7 +75,7 @@ static void uid_has(uint64_t count, uint64_t named, uint64_t unlinked)
     names_usage(one, held);
     ck_assert_uint_eq(held[DP_HOLDER_NAMES].count, count);
     ck_assert_uint_eq(held[DP_HOLDER_NAMES].bytes, named);
-    ck_assert_uint_eq(held[DP_HOLDER_INTERMEDIATES].bytes, unlinked);
+    ck_assert_uint_eq(held[DP_HOLDER_TENSORS].bytes, unlinked);
 }
 
 START_TEST(a_name_is_its_uids_until_it_is_taken)
