@@ -55,12 +55,39 @@ static char *trim(char *s)
     return s;
 }
 
-int config_read(const char *path, char **text,
-                int (*set)(void *arg, const char *where, const char *key, const char *value,
-                           dp_error *err),
-                void *arg, dp_error *err)
+typedef int set_line(void *arg, const char *where, const char *key, const char *value,
+                     dp_error *err);
+
+/* Pass a line that is not empty to `set`. */
+static int read_line(char *line, const char *where, set_line *set, void *arg, dp_error *err)
+{
+    char *equals = strchr(line, '=');
+
+    if (equals == NULL)
+        return dp_error_set(err, DP_EVALUE, "%s: expected 'key = value', got '%s'", where, line);
+    *equals = '\0';
+    char *key = trim(line), *value = trim(equals + 1);
+    if (*value == '\0')
+        return dp_error_set(err, DP_EVALUE, "%s: %s: expected a value after '='", where, key);
+    return set(arg, where, key, value, err);
+}
+
+/* Add the line about which `why` is; `err` gets the error of the first one. */
+static int add_wrong(wrong_lines *wrong, const dp_error *why, dp_error *err)
+{
+    if (wrong->n == 0)
+        *err = *why;
+    if (wrong->n < WRONG_LINES && (wrong->messages[wrong->n] = dp_strdup(why->message)) == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: config");
+    wrong->n++;
+    return 0;
+}
+
+int config_read(const char *path, char **text, set_line *set, void *arg, wrong_lines *wrong,
+                dp_error *err)
 {
     char where[WHERE_BYTES];
+    dp_error why = DP_ERROR_INIT;
     int rc = read_file(path, text, err), number = 0;
 
     for (char *next = rc == 0 ? *text : NULL; rc == 0 && next != NULL;) {
@@ -72,15 +99,11 @@ int config_read(const char *path, char **text,
         snprintf(where, sizeof(where), "%s:%d", path, ++number);
         if (*line == '\0' || *line == '#')
             continue;
-        char *equals = strchr(line, '=');
-        if (equals == NULL)
-            return dp_error_set(err, DP_EVALUE, "%s: expected 'key = value', got '%s'", where,
-                                line);
-        *equals = '\0';
-        char *key = trim(line), *value = trim(equals + 1);
-        if (*value == '\0')
-            return dp_error_set(err, DP_EVALUE, "%s: %s: expected a value after '='", where, key);
-        rc = set(arg, where, key, value, err);
+        rc = read_line(line, where, set, arg, &why);
+        if (rc == DP_EVALUE)
+            rc = add_wrong(wrong, &why, err);
+        else if (rc < 0)
+            *err = why;
     }
-    return rc;
+    return rc == 0 && wrong->n > 0 ? DP_EVALUE : rc;
 }

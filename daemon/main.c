@@ -15,9 +15,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static int usage(const dp_error *err)
+static void say(const char *message)
 {
-    fprintf(stderr, "dispatchd: %s\n(dispatchd --help lists the options)\n", err->message);
+    fprintf(stderr, "dispatchd: %s\n", message);
+}
+
+static int usage(const options *o, const dp_error *err)
+{
+    options_report(o, err, say);
+    fputs("(dispatchd --help lists the options)\n", stderr);
     return 2;
 }
 
@@ -147,17 +153,19 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     cJSON_InitHooks(&(cJSON_Hooks){dp_malloc, dp_free});
     if (options_parse(&o, argc, argv, &err) < 0) {
-        status = usage(&err);
+        status = usage(&o, &err);
     } else if (o.help) {
         options_help();
     } else if (o.version) {
         printf("dispatchd %s\n", DISPATCHD_VERSION);
+    } else if (o.check_config) {
+        status = 0; /* options_parse() has read the file */
     } else if (o.describe != NULL) {
         status = describe(&o, &err);
     } else if (o.probe != NULL) {
         probe_file(o.probe);
     } else if (o.log != NULL && log_open(o.log, &err) < 0) {
-        status = usage(&err);
+        status = usage(&o, &err);
     } else if (systemd_init(&err) < 0 || size_stacks(&err) < 0) {
         fprintf(stderr, "dispatchd: %s\n", err.message);
         status = 1;

@@ -64,6 +64,8 @@ static const option_row rows[] = {
     {"log-level", LEVEL, ANY_TIME, AT(log_level), 0, 0, "LEVEL",
      "error, warn, info (default) or debug"},
     {"log-format", FORMAT, ANY_TIME, AT(log_format), 0, 0, "FORMAT", "text (default) or json"},
+    {"check-config", FLAG, LINE_ONLY, AT(check_config), 0, 0, NULL,
+     "say which lines of --config are wrong and leave"},
     {"describe", TEXT, LINE_ONLY, AT(describe), 0, 0, "FILE",
      "say what a plugin's file holds and leave"},
     {"probe", TEXT, LINE_ONLY, AT(probe), 0, 0, "FILE",
@@ -299,7 +301,9 @@ int options_parse(options *o, int argc, char **argv, dp_error *err)
     if (rc == 0 && optind < argc)
         rc = dp_error_set(err, DP_EVALUE, "unexpected argument '%s'", argv[optind]);
     if (rc == 0 && o->config != NULL)
-        rc = config_read(o->config, &o->text, set_from_file, &p, err);
+        rc = config_read(o->config, &o->text, set_from_file, &p, &o->wrong, err);
+    else if (rc == 0 && o->check_config)
+        rc = dp_error_set(err, DP_EVALUE, "--check-config checks the file of --config, got none");
     return rc;
 }
 
@@ -309,6 +313,8 @@ void options_fini(options *o)
     dp_free(o->allow_uids.items);
     dp_free(o->allow_gids.items);
     dp_free(o->text);
+    for (size_t i = 0; i < WRONG_LINES; i++)
+        dp_free(o->wrong.messages[i]);
     *o = (options){0};
 }
 
@@ -348,6 +354,23 @@ void options_need_restart(const options *was, const options *now, void (*report)
     for (int i = 0; i < ROWS; i++)
         if (rows[i].when == AT_START && !same_value(&rows[i], was, now))
             report(rows[i].name);
+}
+
+void options_report(const options *o, const dp_error *err, void (*report)(const char *message))
+{
+    const wrong_lines *w = &o->wrong;
+    char more[WHERE_BYTES];
+
+    if (w->n == 0 || err->code != DP_EVALUE) {
+        report(err->message);
+        return;
+    }
+    for (size_t i = 0; i < w->n && i < WRONG_LINES; i++)
+        report(w->messages[i]);
+    if (w->n > WRONG_LINES) {
+        snprintf(more, sizeof(more), "%s: %zu more lines are wrong", o->config, w->n - WRONG_LINES);
+        report(more);
+    }
 }
 
 void options_help(void)

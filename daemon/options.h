@@ -15,6 +15,13 @@ typedef struct id_list { /* numbers of users or groups */
     size_t n;
 } id_list;
 
+enum { WRONG_LINES = 16 }; /* most wrong lines of a config file that are reported one by one */
+
+typedef struct wrong_lines {
+    char *messages[WRONG_LINES]; /* owned; those of the first lines, in order */
+    size_t n;                    /* number of wrong lines, which may be more than WRONG_LINES */
+} wrong_lines;
+
 typedef struct options {
     const char *socket; /* NULL: endpoint_path() chooses the path */
     /* NULL: not given */
@@ -26,16 +33,20 @@ typedef struct options {
     int64_t serve_fd;       /* -1: not given */
     int64_t limits[LIMITS]; /* values given for limits; -1: not given */
     int log_level, log_format;
-    bool no_plugins, help, version;
-    char *text; /* owned: the config file's text, into which members point; NULL: none */
+    bool no_plugins, help, version, check_config;
+    wrong_lines wrong; /* of the config file */
+    char *text;        /* owned: the config file's text, into which members point; NULL: none */
 } options;
 /* Read the command line and the config file that it names into `*o`.  The command line wins.
- * DP_EVALUE: the message names the wrong option, or the file, the line and the key.  DP_ERUNTIME:
- * the file cannot be read.  DP_ERESOURCE: out of memory.  Even after a failure options_fini() must
+ * DP_EVALUE: the message names the wrong option, or the file, the line and the key of the first
+ * wrong line; `o->wrong` has all wrong lines.  DP_ERUNTIME: the file cannot be read.  DP_ERESOURCE: out of memory.  Even after a failure options_fini() must
  * be called.  One thread at a time may call this function. */
 int options_parse(options *o, int argc, char **argv, dp_error *err);
 void options_fini(options *o);
 void options_help(void);
+/* Call `report` with each message of options_parse(), which failed with the error `err`: those of
+ * the first WRONG_LINES wrong lines and how many more there are, or that of `err`. */
+void options_report(const options *o, const dp_error *err, void (*report)(const char *message));
 /* Call `report` with the name of each option that has other values in `now` than in `was`, and that
  * takes effect only when the daemon starts. */
 void options_need_restart(const options *was, const options *now, void (*report)(const char *name));
@@ -44,12 +55,14 @@ void options_need_restart(const options *was, const options *now, void (*report)
 
 /* Call `set` for each line `key = value` of the config file `path`, in order.  `*text` gets the
  * content of the file (owned by the caller, also after a failure), into which key and value point.
- * `where` is "PATH:LINE".  DP_ERUNTIME: the file cannot be read.  DP_EVALUE: a line has another
- * form.  Otherwise returns 0, or the first result of `set` that is not 0. */
+ * `where` is "PATH:LINE".  A line that has another form, or for which `set` returns DP_EVALUE, is
+ * added to `*wrong`, whose messages are the caller's, and the next line is read.  DP_ERUNTIME: the
+ * file cannot be read.  DP_EVALUE: the file or a line is wrong; the message is that of the first
+ * line.  Otherwise returns 0, or the first other result of `set` that is not 0. */
 int config_read(const char *path, char **text,
                 int (*set)(void *arg, const char *where, const char *key, const char *value,
                            dp_error *err),
-                void *arg, dp_error *err);
+                void *arg, wrong_lines *wrong, dp_error *err);
 
 /* -- quantity.c: numbers with units -- */
 

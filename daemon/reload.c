@@ -51,6 +51,11 @@ static void apply(server *s, reload *r)
     s->reloaded = kept;
 }
 
+static void report_error(const char *message)
+{
+    log_event(LOG_ERROR, "server.reload", "error=\"%s\"", message);
+}
+
 static void read_done(task *t)
 {
     server *s = t->arg;
@@ -58,12 +63,13 @@ static void read_done(task *t)
 
     if (r->err.code == 0)
         apply(s, r);
-    if (r->err.code == 0)
+    if (r->err.code == 0) {
         log_event(LOG_INFO, "server.reload", "config='%s'",
                   s->reloaded->config != NULL ? s->reloaded->config : "");
-    else
-        log_event(LOG_ERROR, "server.reload",
-                  "error=\"%s\" warning=\"the options that were in force stay\"", r->err.message);
+    } else {
+        options_report(&r->next, &r->err, report_error);
+        log_event(LOG_ERROR, "server.reload", "warning=\"the options that were in force stay\"");
+    }
     options_fini(&r->next);
     dp_free(r);
     s->reload = NULL;

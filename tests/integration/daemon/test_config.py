@@ -100,8 +100,7 @@ def test_hangup_with_a_broken_config_keeps_the_old_one():
     with configured("no-plugins = true", "batch = 2") as (f, path):
         for broken in ("batch = 3\nsessions = many", "batch = 3\nlog = /nowhere/at/all", "batch = 3\nwhat"):
             write(path, broken)
-            hang_up(f, "error server.reload")
-            contains(f.log(), "the options that were in force stay")
+            hang_up(f, "the options that were in force stay")
             equal(limits(f)["batch"], 2)
         contains(f.log(), f"{path}:2: sessions: expected a number from 1 to 1048576, got 'many'")
         os.unlink(path)
@@ -110,6 +109,38 @@ def test_hangup_with_a_broken_config_keeps_the_old_one():
         write(path, "no-plugins = true", "batch = 4")
         hang_up(f, "info server.reload config=")
         equal(limits(f)["batch"], 4)
+
+
+def test_each_wrong_line_is_reported():
+    with configured("no-plugins = true", "batch = 2") as (f, path):
+        write(path, "batch = many", "sessions = 5", "what", "walkers = 3")
+        hang_up(f, "the options that were in force stay")
+        equal([line.split(path)[1].split(",")[0] for line in f.log().splitlines() if "error server.reload error=" in line],
+              [":1: batch: expected a number from 1 to 1048576", ":3: expected 'key = value'", ":4: walkers: unknown key"])
+        equal(limits(f)["batch"], 2)
+
+
+def check(*lines, options=()):
+    """(exit status, standard output, standard error) of dispatchd --check-config."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = write(os.path.join(directory, "conf"), *lines)
+        done = subprocess.run([BUILD + "/dispatchd", "--config", path, "--check-config", *options], capture_output=True,
+                              text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr.replace(path, "conf").splitlines()
+
+
+def test_a_config_is_checked_without_a_start():
+    equal(check("batch = 3", "log = /nowhere/at/all"), (0, "", []))
+    code, out, err = check("workers = 0", "batch = 3", "what")
+    equal((code, out, err[:2]), (2, "", ["dispatchd: conf:1: workers: expected a number from 1 to 256, got '0'",
+                                         "dispatchd: conf:3: expected 'key = value', got 'what'"]))
+    code, out, err = check(*[f"k{i} = 1" for i in range(20)])
+    equal((code, len(err), err[15].split(",")[0], err[16]),
+          (2, 18, "dispatchd: conf:16: k15: unknown key", "dispatchd: conf: 4 more lines are wrong"))
+    contains(check("what", options=["--workers", "0"])[2][0], "--workers: expected a number from 1 to 256")
+    done = subprocess.run([BUILD + "/dispatchd", "--check-config"], capture_output=True, text=True, timeout=60)
+    equal(done.returncode, 2)
+    contains(done.stderr, "--check-config checks the file of --config, got none")
 
 
 def test_hangup_reopens_the_log():

@@ -142,6 +142,58 @@ START_TEST(wrong_lines_are_named)
 }
 END_TEST
 
+static char reported[4096];
+static void report(const char *message)
+{
+    strcat(strcat(reported, message), "|");
+}
+
+START_TEST(every_wrong_line_is_reported)
+{
+    char text[1024] = "", expected[2048];
+
+    ck_assert_int_eq(parse("workers = 0\nsessions = 3\nwhat\n", NULL, NULL), DP_EVALUE);
+    ck_assert_uint_eq(o.wrong.n, 2);
+    options_report(&o, &err, report);
+    snprintf(
+        expected, sizeof(expected),
+        "%s:1: workers: expected a number from 1 to 256, got '0'|%s:3: expected 'key = value', "
+        "got 'what'|",
+        path, path);
+    ck_assert_str_eq(reported, expected);
+    options_fini(&o);
+    for (int i = 0; i < WRONG_LINES + 2; i++)
+        strcat(text, "what\n");
+    reported[0] = '\0';
+    ck_assert_int_eq(parse(text, NULL, NULL), DP_EVALUE);
+    options_report(&o, &err, report);
+    snprintf(expected, sizeof(expected),
+             "%s:16: expected 'key = value', got 'what'|%s: 2 more lines are wrong|", path, path);
+    ck_assert_msg(strstr(reported, expected) != NULL, "%s", reported);
+    options_fini(&o);
+    reported[0] = '\0';
+    ck_assert_int_eq(parse("what\n", "--workers=0", NULL), DP_EVALUE);
+    options_report(&o, &err, report);
+    ck_assert_str_eq(reported, "--workers: expected a number from 1 to 256, got '0'|");
+}
+END_TEST
+
+START_TEST(a_config_at_the_nth_allocation_that_fails)
+{
+    int rc = DP_ERESOURCE;
+
+    for (uint64_t n = 1; rc == DP_ERESOURCE; n++) {
+        dp_fault_arm(n);
+        rc = parse("plugin = a\nworkers = 0\nwhat\n", NULL, NULL);
+        dp_fault_arm(0);
+        ck_assert_msg(rc == DP_ERESOURCE || rc == DP_EVALUE, "%s", err.message);
+        ck_assert_uint_eq(o.wrong.n == 2, rc == DP_EVALUE);
+        options_fini(&o);
+        ck_assert_uint_lt(n, 10);
+    }
+}
+END_TEST
+
 static void refuse(int code, const char *message)
 {
     char *argv[] = {"dispatchd", "--config", path, NULL};
@@ -172,12 +224,6 @@ START_TEST(files_that_are_no_config)
 }
 END_TEST
 
-static char reported[256];
-static void report(const char *name)
-{
-    strcat(strcat(reported, name), " ");
-}
-
 START_TEST(options_of_the_start_are_compared)
 {
     options was;
@@ -194,7 +240,7 @@ START_TEST(options_of_the_start_are_compared)
     options_fini(&o);
     ck_assert_int_eq(parse("socket = b\nworkers = 4\nplugin = p\nplugin = q\n", NULL, NULL), 0);
     options_need_restart(&was, &o, report);
-    ck_assert_str_eq(reported, "socket plugin no-plugins workers ");
+    ck_assert_str_eq(reported, "socket|plugin|no-plugins|workers|");
     options_fini(&was);
 }
 END_TEST
@@ -206,6 +252,8 @@ UNIT_SUITE(config)
     tcase_add_test(tc, the_command_line_wins);
     tcase_add_test(tc, every_settable_limit_can_be_set);
     tcase_add_loop_test(tc, wrong_lines_are_named, 0, sizeof(wrong) / sizeof(wrong[0]));
+    tcase_add_test(tc, every_wrong_line_is_reported);
+    tcase_add_test(tc, a_config_at_the_nth_allocation_that_fails);
     tcase_add_test(tc, files_that_are_no_config);
     tcase_add_test(tc, options_of_the_start_are_compared);
 }
