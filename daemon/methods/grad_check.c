@@ -85,10 +85,14 @@ static int check_one(request *rq, dp_grad_check_options *c, bool gradgrad, outco
     return 0;
 }
 
-/* Does `err` say that these arguments do not fit, so that others may? */
-static bool is_refusal(const outcome *o, const dp_error *err)
+/* Does `err` say that these arguments do not fit, so that others may?  The operator refuses
+ * them; or its backward does, if they are complex: some kernels of backward take no complex
+ * numbers.  A backward that fails for real numbers is a wrong formula. */
+static bool is_refusal(const outcome *o, const draws *d, const dp_error *err)
 {
-    return !o->report.called && err->code != DP_ECANCELLED && err->code != DP_EDEADLINE &&
+    bool refused = !o->report.called || (d->complex && !o->report.backward);
+
+    return refused && err->code != DP_ECANCELLED && err->code != DP_EDEADLINE &&
            err->code != DP_ERESOURCE;
 }
 
@@ -109,7 +113,7 @@ static int check_draws(request *rq, const grad_check_params *p, draws *d, dp_gra
         c->args = b.args;
         c->n_args = b.n_args;
         rc = check_one(rq, c, p->gradgrad, o, err);
-        if (rc < 0 && !is_refusal(o, err))
+        if (rc < 0 && !is_refusal(o, d, err))
             return rc;
         if (rc == 0 && o->report.finite) {
             o->checked++;

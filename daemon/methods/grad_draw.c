@@ -15,7 +15,7 @@ typedef struct drawing {
     dp_error *err;
     int64_t sizes[MOST_DIMS];
     int ndim;
-    bool positive, complex;
+    bool positive;
 } drawing;
 
 /* Return 64 random bits (splitmix64). */
@@ -48,7 +48,7 @@ static void begin(drawing *g)
     bool square = d->number % 2 == 0;
 
     g->positive = d->number / 2 % 2 == 1;
-    g->complex = below(d, 4) == 0;
+    d->complex = below(d, 4) == 0;
     g->ndim = square ? 2 : (int)below(d, MOST_DIMS + 1);
     for (int i = 0; i < g->ndim; i++)
         g->sizes[i] = square && i > 0 ? g->sizes[0] : 1 + (int64_t)below(d, MOST_SIZE);
@@ -67,7 +67,7 @@ static int tensor(drawing *g, dp_tensor **out)
     draws *d = g->d;
     dp_ctx *ctx = g->rq->ctx;
     void *grown = array_grow(d->tensors, d->n_tensors, &d->cap_tensors, sizeof(*d->tensors));
-    dp_dtype dtype = g->complex ? DP_COMPLEX128 : DP_FLOAT64;
+    dp_dtype dtype = d->complex ? DP_COMPLEX128 : DP_FLOAT64;
 
     if (grown == NULL)
         return dp_error_set(g->err, DP_ERESOURCE, "out of memory: a random tensor");
@@ -77,7 +77,7 @@ static int tensor(drawing *g, dp_tensor **out)
     d->tensors[d->n_tensors++] = *out;
     DP_VIEW(v, *out);
     double *data = v.data;
-    for (int64_t i = 0; i < v.numel << g->complex; i++)
+    for (int64_t i = 0; i < v.numel << d->complex; i++)
         data[i] = real(g);
     return 0;
 }

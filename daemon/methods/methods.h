@@ -532,6 +532,7 @@ typedef struct draws {
     size_t n_kwargs, cap_kwargs;
     uint64_t state;      /* of the random numbers; the seed at first */
     uint64_t number;     /* sets of arguments that were drawn so far */
+    bool complex;        /* the tensors of the last set are complex */
     dp_tensor **tensors; /* [n_tensors] owned; the tensors of the last set */
     size_t n_tensors, cap_tensors;
 } draws;

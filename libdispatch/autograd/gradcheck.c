@@ -78,6 +78,7 @@ static int backward_row(check *c, dp_tensor *y, dp_tensor *one, double *row)
     for (uint32_t i = 0; i < f->n_checked; i++)
         inputs[i] = f->checked[i].t;
     int rc = dp_gradients(f->ctx, &y, &one, 1, inputs, f->n_checked, DP_BACKWARD_RETAIN, grads);
+    c->report->backward |= rc == 0;
     if (rc == 0)
         rc = store_row(c, grads, row);
     dpi_arena_rewind(&f->ctx->arena, at);

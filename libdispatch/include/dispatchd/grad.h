@@ -116,6 +116,7 @@ typedef struct dp_grad_check_report {
     bool passes;
     bool called;       /* the operator or program has returned once; false: it failed */
     bool finite;       /* all elements of the outputs were finite then */
+    bool backward;     /* backward has returned once */
     uint64_t compared; /* derivatives that were compared */
     /* if it does not pass: the first derivative that differs, in order of inputs, of their elements
      * and of outputs */

@@ -110,6 +110,17 @@ def test_random_arguments(f):
     less(0, given["refused"], "refused")
 
 
+def test_complex_arguments_that_only_backward_refuses_are_counted(f):
+    for op in ("aten::silu", "aten::mse_loss"):
+        raises(lambda: check(f, op, *[imaginary([[1, 2]])] * (1 + (op == "aten::mse_loss"))), "RuntimeError",
+               "backward_cpu\" not implemented for 'ComplexDouble'")
+        found = f.d.call("grad.check", op=op, random={"n": 20})
+        equal((op, found["passes"], found["checked"]), (op, True, 20))
+        less(0, found["refused"], f"refused sets of {op}")
+    raises(lambda: f.d.call("grad.check", op="slopes::fails", random={"n": 20}), "RuntimeError",
+           "the derivative of slopes::fails: line 2: shape '[7, 11]' is invalid")
+
+
 def test_what_is_refused(f):
     x, n = real([1, 2]), {"data": [1, 2], "dtype": "int64"}
     for op, args, options, *error in (
