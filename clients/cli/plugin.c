@@ -40,6 +40,8 @@ static void show_loaded(const cJSON *result)
     cJSON_ArrayForEach(item, member(result, "overrides")) printf("  over: %s\n", item->valuestring);
     cJSON_ArrayForEach(item, member(result, "dangling"))
         printf("  not defined by anyone yet: %s\n", item->valuestring);
+    cJSON_ArrayForEach(item, member(result, "dropped"))
+        printf("  dropped: %s\n", item->valuestring);
     if (old)
         show_old(old);
     show_warnings(result);

@@ -2,6 +2,7 @@
 #include "methods.h"
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 static void write_millis(jw *w, const char *name, double ms)
 {
@@ -133,6 +134,25 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
     return 0;
 }
 
+/* Warn in the log of what a reload has dropped; names that do not fit into a line are counted. */
+static void log_dropped(const dp_plugin_report *r)
+{
+    char names[1024] = "";
+    size_t at = 0;
+    uint32_t i = 0;
+
+    for (; i < r->n_dropped; i++) {
+        size_t bytes = strlen(r->dropped[i]) + 2;
+        if (at + bytes >= sizeof(names))
+            break;
+        at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", i > 0 ? ", " : "",
+                               r->dropped[i]);
+    }
+    if (r->n_dropped > 0)
+        log_event(LOG_WARN, "plugin.reload.dropped", "plugin='%s' n=%u dropped='%s' more=%u",
+                  r->plugin, r->n_dropped, names, r->n_dropped - i);
+}
+
 int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *err)
 {
     server_info info;
@@ -152,8 +172,10 @@ int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *e
               "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", p->plugin,
               (unsigned long long)report.generation, (unsigned long long)old.old_generation,
               report.millis, old.unmapped, old.kept_because);
+    log_dropped(&report);
     jw_object(w);
     write_report(w, &report);
+    member_strings(w, "dropped", report.dropped, report.n_dropped);
     jw_key(w, "old");
     jw_object(w);
     member_int(w, "generation", old.old_generation);

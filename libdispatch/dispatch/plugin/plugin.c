@@ -22,11 +22,14 @@
 #include "dispatch/registry/thread.h"
 #include "threads.h"
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { RELOAD_WAIT_MS = 20 };
 
-/* Allocate the report's arrays before the change is published, because nothing may fail later. */
-static int report_prepare(const dpi_image *im, dp_arena *a, dp_plugin_report *r, dp_error *err)
+/* Allocate the report's arrays before the change is published, because nothing may fail later.
+ * `old`: the plugin that is replaced, or NULL. */
+static int report_prepare(const dpi_image *im, const dpi_plugin *old, dp_arena *a,
+                          dp_plugin_report *r, dp_error *err)
 {
     const dp_manifest *m = &im->manifest;
     const char **backends = dp_arena_alloc_n(a, m->n_backends + 1, sizeof(*backends));
@@ -34,8 +37,9 @@ static int report_prepare(const dpi_image *im, dp_arena *a, dp_plugin_report *r,
     memset(r, 0, sizeof(*r));
     r->dangling = dp_arena_alloc_n(a, m->impls + 1, sizeof(*r->dangling));
     r->overrides = dp_arena_alloc_n(a, (m->impls + m->fallbacks + 1), sizeof(*r->overrides));
+    r->dropped = dp_arena_alloc_n(a, old ? old->unit->n_regs + 1 : 1, sizeof(*r->dropped));
     r->backends = backends;
-    if (!r->dangling || !r->overrides || !backends)
+    if (!r->dangling || !r->overrides || !r->dropped || !backends)
         return dpi_no_memory(err, "a plugin's report");
     for (uint32_t i = 0; i < m->n_backends; i++)
         if ((backends[r->n_backends++] = dp_arena_printf(a, "%s", m->backends[i])) == NULL)
@@ -76,6 +80,79 @@ static void report_overrides(dpi_text *lines, const dpi_image *im, dp_arena *a, 
     for (char *line = text ? strtok_r(text, "\n", &text) : NULL; line && r->n_overrides < capacity;
          line = strtok_r(NULL, "\n", &text))
         out[r->n_overrides++] = line;
+}
+
+/* Order registrations by kind, operator and key. */
+static int by_target(const void *a, const void *b)
+{
+    const dpi_reg *x = *(dpi_reg *const *)a, *y = *(dpi_reg *const *)b;
+
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->op != y->op)
+        return x->op < y->op ? -1 : 1;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Is there a registration of this kind for this operator and key among the `n` in `sorted`? */
+static bool has_target(dpi_reg *const *sorted, size_t n, int kind, uint32_t op, dp_key key)
+{
+    const dpi_reg wanted = {.kind = (uint8_t)kind, .op = op, .key = key}, *p = &wanted;
+
+    return bsearch(&p, sorted, n, sizeof(*sorted), by_target) != NULL;
+}
+
+/* Sort pointers to the registrations of `u`.  Owned by the caller; NULL: no memory. */
+static dpi_reg **sort_targets(const dp_unit *u)
+{
+    dpi_reg **sorted = dp_malloc_n(u->n_regs + 1, sizeof(dpi_reg *));
+
+    for (uint32_t i = 0; sorted != NULL && i < u->n_regs; i++)
+        sorted[i] = &u->regs[i];
+    if (sorted != NULL)
+        qsort(sorted, u->n_regs, sizeof(*sorted), by_target);
+    return sorted;
+}
+
+static const char *dropped_name(const dp_registry *reg, const dpi_reg *r, dp_arena *a)
+{
+    char key[DP_KEY_NAME_MAX];
+
+    if (r->kind == DPI_REG_DEF)
+        return reg->ops[r->op]->name;
+    return dp_arena_printf(a, "%s %s", r->kind == DPI_REG_IMPL ? reg->ops[r->op]->name : "fallback",
+                           dp_key_name(r->key, key));
+}
+
+/* List what `old` registered and `p`, which replaced it, does not.  Kernels of an operator whose
+ * definition is listed are not listed. */
+static void report_dropped(dp_registry *reg, const dpi_plugin *old, const dpi_plugin *p,
+                           dp_arena *a, dp_plugin_report *r)
+{
+    const dp_unit *was = old->unit, *now = p->unit;
+    const char **out = (const char **)r->dropped;
+    dpi_reg **had = sort_targets(was), **has = sort_targets(now);
+    bool failed = had == NULL || has == NULL;
+
+    pthread_mutex_lock(&reg->lock); /* for reg->ops */
+    for (uint32_t i = 0; i < was->n_regs && !failed; i++) {
+        const dpi_reg *x = &was->regs[i];
+        if (x->kind != DPI_REG_DEF && x->kind != DPI_REG_IMPL && x->kind != DPI_REG_FALLBACK)
+            continue;
+        if (has_target(has, now->n_regs, x->kind, x->op, x->key) ||
+            (x->kind == DPI_REG_IMPL && has_target(had, was->n_regs, DPI_REG_DEF, x->op, 0) &&
+             !has_target(has, now->n_regs, DPI_REG_DEF, x->op, 0)))
+            continue;
+        out[r->n_dropped] = dropped_name(reg, x, a);
+        failed = out[r->n_dropped++] == NULL;
+    }
+    pthread_mutex_unlock(&reg->lock);
+    if (failed) {
+        out[0] = "(out of memory for what was dropped)";
+        r->n_dropped = 1;
+    }
+    dp_free(had);
+    dp_free(has);
 }
 
 /* -- load and reload -- */
@@ -187,7 +264,7 @@ static int bring_up(dp_registry *reg, const char *path, const dp_load_options *o
     if (rc == 0)
         rc = dpi_image_map(p->image, err);
     if (rc == 0)
-        rc = report_prepare(p->image, a, r, err);
+        rc = report_prepare(p->image, old, a, r, err);
     dpi_notes_open(reg, p->image);
     if (rc == 0)
         rc = publish(reg, p, &o, old, &overrides, err);
@@ -201,6 +278,8 @@ static int bring_up(dp_registry *reg, const char *path, const dp_load_options *o
         r->fallbacks = p->fallbacks;
         report_dangling(reg, p, r);
         report_overrides(&overrides, p->image, a, r);
+        if (old != NULL)
+            report_dropped(reg, old, p, a, r);
         *out = p;
     }
     dpi_text_fini(&overrides);

@@ -446,6 +446,10 @@ typedef struct dp_plugin_report {
     uint32_t n_overrides;
     const char *const *overrides; /* "aten::add.Tensor CPU: a.c:3 over b.c:7" */
     double millis;                /* duration of the load or reload */
+    /* what the old code registered and the new code does not: operators ("aten::add.Tensor"),
+     * kernels of other operators ("aten::add.Tensor CPU") and fallbacks ("fallback CPU") */
+    uint32_t n_dropped;
+    const char *const *dropped;
 } dp_plugin_report;
 
 typedef struct dp_unload_report {

@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 
-from harness import BUILD, contains, equal, main
+from harness import BUILD, contains, equal, main, wait_until
 from daemon import TestDaemon
 
 WARNS = os.path.join(BUILD, "tests", "plugins", "warns.so")
@@ -181,6 +183,23 @@ def test_plugin_verbs(f):
     equal(f.lines("call", "version::value", "[1]"), ["1"])
     contains(f.ctl("plugin", "reload", "version")[0], "version 1.0 is loaded")
     contains(f.ctl("plugin", "unload", "version")[0], "unmapped")
+
+
+def test_a_reload_names_what_the_new_file_lacks(f):
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "version.so")
+        shutil.copy(VERSION, path)
+        f.ctl("plugin", "load", path)
+        equal("dropped" in f.ctl("plugin", "reload", "version")[0], False)
+        os.unlink(path)
+        shutil.copy(VERSION.replace("version_1", "version_3"), path)
+        contains("\n".join(f.lines("plugin", "reload", "version")), "  dropped: version::value CPU\n")
+        wait_until(lambda: "warn plugin.reload.dropped plugin='version' n=1 dropped='version::value CPU' more=0" in f.log(),
+                   "the log has it")
+        shutil.copy(VERSION, path + ".new")
+        os.rename(path + ".new", path)
+        equal(f.json("plugin", "reload", "version")["dropped"], ["version::spare", "fallback Tracer"])
+        f.ctl("plugin", "unload", "version")
 
 
 def test_a_wrapper_tensor_is_described_with_its_parts(f):

@@ -186,6 +186,34 @@ START_TEST(plugin_misbehaving_kernel_is_one_error)
 }
 END_TEST
 
+static void dropped_is(const char *expected)
+{
+    char text[256] = "";
+
+    for (uint32_t i = 0; i < report.n_dropped; i++)
+        strcat(strcat(text, report.dropped[i]), "|");
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(plugin_reload_names_what_the_new_file_lacks)
+{
+    const char *path = copy_of("version_1");
+
+    OK(load(path));
+    dropped_is("");
+    copy_of("version_3");
+    OK(reload("version"));
+    dropped_is("version::value CPU|");
+    copy_of("version_1");
+    OK(reload("version"));
+    dropped_is("version::spare|fallback Tracer|"); /* not "version::spare CPU" as well */
+    OK(reload("version"));
+    dropped_is("");
+    OK(unload("version"));
+    unlink(path);
+}
+END_TEST
+
 START_TEST(plugin_reload_takes_the_new_file)
 {
     const char *path = copy_of("version_1");
@@ -325,6 +353,7 @@ UNIT_SUITE(plugin)
     tcase_add_test(tc, plugin_observers_see_every_call);
     tcase_add_test(tc, plugin_load_survives_every_failed_allocation);
     tcase_add_loop_test(tc, plugin_misbehaving_kernel_is_one_error, 0, DPI_COUNT(misdeeds));
+    tcase_add_test(tc, plugin_reload_names_what_the_new_file_lacks);
     tcase_add_test(tc, plugin_reload_takes_the_new_file);
     tcase_add_test(tc, plugin_reload_keeps_its_place);
     tcase_add_test(tc, plugin_reloads_under_load_leave_everything_flat);
