@@ -1,6 +1,6 @@
 """digits.py -- a network that reads hand-written digits: its data, its layers, and its training.
 
-The layers are steps of a program.  A step can also be one op.call, see run_each()."""
+The layers are steps of the program in digits.json.  A step can also be one op.call, see run_each()."""
 
 import json
 import os
@@ -13,7 +13,6 @@ CODES = {"float32": "f", "float64": "d", "int64": "q"}  # format characters of t
 PARAMETERS = [layer + "." + kind for layer in ("conv1", "bn1", "conv2", "fc1", "fc2")
               for kind in ("weight", "bias")]
 BUFFERS = ["bn1.running_mean", "bn1.running_var"]
-LEARNING_RATE, MOMENTUM = 0.1, 0.9
 
 
 def read_safetensors(name):
@@ -46,49 +45,23 @@ def step(as_, op, *args, **kwargs):
     return {"op": "aten::" + op, "args": list(args), "kwargs": kwargs, "as": [as_]}
 
 
-def convolution(as_, x, layer):
-    return step(as_, "conv2d", ref(x), ref(layer + ".weight"), ref(layer + ".bias"), [1, 1], [1, 1])
-
-
-def linear(as_, x, layer):
-    return step(as_, "linear", ref(x), ref(layer + ".weight"), ref(layer + ".bias"))
+# a whole step of training: the forward pass of the row of "batches" with index "k" up to "loss", the
+# gradients, and what torch.optim.SGD does in step()
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "digits.json"), encoding="utf-8") as _file:
+    PROGRAM = json.load(_file)
+TRAIN = PROGRAM["steps"]
+FORWARD = TRAIN[:-2]
+LEARNING_RATE, MOMENTUM = TRAIN[-1]["kwargs"]["lr"], TRAIN[-1]["kwargs"]["momentum"]
 
 
 def network(training):
     """Return the steps from the images "x" to "log_probs".  `training`: batch_norm normalises with
     the mean and variance of x, and updates the running mean and variance."""
-    return [
-        convolution("c1", "x", "conv1"),
-        step("n1", "batch_norm", ref("c1"), ref("bn1.weight"), ref("bn1.bias"),
-             ref("bn1.running_mean"), ref("bn1.running_var"), training, 0.1, 1e-5, False),
-        step("r1", "relu", ref("n1")),
-        convolution("c2", "r1", "conv2"),
-        step("r2", "relu", ref("c2")),
-        step("p2", "max_pool2d", ref("r2"), [2, 2]),
-        step("flat", "flatten.using_ints", ref("p2"), 1),
-        linear("h1", "flat", "fc1"),
-        step("r3", "relu", ref("h1")),
-        linear("h2", "r3", "fc2"),
-        step("log_probs", "log_softmax.int", ref("h2"), 1),
-    ]
-
-
-# the steps from the row of "batches" with index "k" to "loss"
-FORWARD = [
-    step("batch", "select.int", ref("batches"), 0, ref("k")),
-    step("x", "index_select", ref("images"), 0, ref("batch")),
-    step("answers", "index_select", ref("labels"), 0, ref("batch")),
-    *network(training=True),
-    step("loss", "nll_loss", ref("log_probs"), ref("answers")),
-]
-
-
-# a whole step of training: the forward pass, the gradients, and what torch.optim.SGD does in step()
-TRAIN = FORWARD + [
-    {"op": "grad::gradients", "args": [[ref("loss")], [ref(k) for k in PARAMETERS]], "as": ["grads"]},
-    {"op": "optim::sgd_", "args": [[ref(k) for k in PARAMETERS], ref("grads"), [ref("momentum of " + k) for k in PARAMETERS]],
-     "kwargs": {"lr": LEARNING_RATE, "momentum": MOMENTUM}, "as": []},
-]
+    steps = json.loads(json.dumps(FORWARD[3:-1]))
+    for s in steps:
+        if s["op"] == "aten::batch_norm":
+            s["args"][5] = training
+    return steps
 
 
 def run_each(d, steps, values):
@@ -97,7 +70,7 @@ def run_each(d, steps, values):
     for s in steps:
         args = [(made.get(a["ref"]) or values[a["ref"]]) if isinstance(a, dict) else a
                 for a in s["args"]]
-        made[s["as"][0]] = handle(d.op(s["op"], *args, **s["kwargs"]))
+        made[s["as"][0]] = handle(d.op(s["op"], *args, **s.get("kwargs", {})))
     return made
 
 
@@ -129,9 +102,8 @@ class Training:
             d.op("aten::requires_grad_", p)
         self.program = None
         if as_program:
-            self.inputs = {**self.tensors, **{"momentum of " + k: m for k, m in zip(PARAMETERS, self.momenta)}}
-            inputs = [{"name": k, "type": "Tensor"} for k in self.inputs] + [{"name": "k", "type": "int"}]
-            self.program = d.call("program.create", inputs=inputs, steps=TRAIN, outputs=["loss"])["program"]
+            self.inputs = {**self.tensors, **{k + ".momentum": m for k, m in zip(PARAMETERS, self.momenta)}}
+            self.program = d.call("program.create", **PROGRAM)["program"]
 
     def scaled(self, images):
         """Return the images as float64 from 0 to 1; the integers are released."""
