@@ -62,6 +62,7 @@ CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli))
 CLIENT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/c))
 CLIENT_A := $(BUILD)/libdispatchd-client.a
 CLIENT_SO := $(BUILD)/libdispatchd-client.so.0
+TRAIN_DIGITS := $(BUILD)/demo/train_digits
 CLIENT_TESTS := $(patsubst tests/integration/clients/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/clients/*.c))
 PLUGIN_DIRS := $(filter-out lib,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
 PLUGINS  := $(PLUGIN_DIRS:%=$(BUILD)/plugins/%.so)
@@ -74,7 +75,7 @@ FUZZ_PLUGINS := $(addprefix $(BUILD)/fuzz/plugins/,$(addsuffix .so,fast_math lyi
 
 # A line for each source that is compiled, with how many there are when nothing is built yet.
 GOAL_OBJ = $(DAEMON_OBJ) $(LIB_OBJ) $(if $(filter fuzzers,$(MAKECMDGOALS)),$(FUZZERS) $(FUZZ_PLUGINS),$(CLI_OBJ) $(CLIENT_OBJ) \
-           $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(CLIENT_TESTS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS)))
+           $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS)))
 LEFT     = $(eval LEFT := $(foreach o,$(sort $(GOAL_OBJ)),$(if $(wildcard $o),,$o)))$(LEFT)
 begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(if $(word $(words $(BEGUN)),$(LEFT)),/$(words $(LEFT)))] $1))
 
@@ -87,7 +88,7 @@ help: ## this list
 
 
 binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(CLIENT_A) $(CLIENT_SO) $(PLUGINS) ## build what is installed
-all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) ## build everything, tests too
+all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
 deps: ## install what is missing (Debian 12)
@@ -244,6 +245,9 @@ WRAP_client_memory := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strd
 $(CLIENT_TESTS): $(BUILD)/tests/%: tests/integration/clients/%.c $(CLIENT_A) $(BUILD)/flags/clienttest
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $(WRAP_$*) $$(pkg-config --libs libcjson) -lpthread
+$(TRAIN_DIGITS): clients/demo/train_digits.c $(CLIENT_A) $(BUILD)/flags/clienttest
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $$(pkg-config --libs libcjson)
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm

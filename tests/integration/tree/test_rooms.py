@@ -43,7 +43,7 @@ ROOMS = {
     "plugins": ((PUBLIC,), ("cblas.h",)),
     "clients/c": ((), ("cjson/cJSON.h",)),
     "clients/cli": (("clients/c",), ("cjson/cJSON.h",)),
-    "clients/demo": ((PUBLIC,), ()),
+    "clients/demo": ((PUBLIC, "clients/c"), ("cjson/cJSON.h",)),
 }
 PLUGIN_HEADERS = ("dispatchd/plugin.h", "dispatchd/check.h", "dispatchd/dtypes.h", "dispatchd/isa.h",
                   "dispatchd/iter.h")
