@@ -1,5 +1,6 @@
 """optim.py -- times of a step of Adam, a whole call through the socket, and of the kernel that clips by norm, beside
-PyTorch's in turns, and beside the time in which PyTorch reads and writes the same bytes."""
+PyTorch's in turns, and beside the time in which PyTorch reads and writes the same bytes; and what a program adds to
+the kernel of a step of SGD."""
 
 import statistics
 import time
@@ -59,6 +60,41 @@ def clip(d, torch):
             p.grad = torch.full_like(p, 0.01)
         functions.append(lambda: torch.nn.utils.clip_grad_norm_(params, 0.5))
     return in_turns(*functions)
+
+
+SGD_STEPS = 200  # in one program
+DIGITS = [[16, 1, 3, 3], [16], [16], [16], [32, 16, 3, 3], [32], [64, 512], [64], [10, 64], [10]]  # parameters of digits
+
+
+def sgd():
+    """Return the median microseconds of a step of SGD for the digits network as a step of a program, and of its kernel
+    as a single call, in turns, with one thread."""
+    with TestDaemon("--threads", "1") as daemon, daemon.connect() as d:
+        names = [[f"{kind}{i}" for i in range(len(DIGITS))] for kind in "pgm"]
+        inputs = {n: full(d, 1, shape, 0.01)[0] for kind in names for n, shape in zip(kind, DIGITS)}
+        call = {"op": "optim::sgd_", "kwargs": {"lr": 0.001, "momentum": 0.9}}
+        step = {**call, "args": [[{"ref": n} for n in kind] for kind in names], "as": []}
+        programs = [d.call("program.create", inputs=[{"name": n, "type": "Tensor"} for n in inputs], steps=[step] * n,
+                           outputs=[])["program"] for n in (1, SGD_STEPS)]
+
+        def program():
+            times = []
+            for p in programs:
+                begin = time.perf_counter()
+                d.call("program.run", program=p, inputs=inputs)
+                times.append((time.perf_counter() - begin) * 1e6)
+            return (times[1] - times[0]) / (SGD_STEPS - 1)
+
+        def kernel():
+            for _ in range(SGD_STEPS):
+                d.send("op.call", **call, args=[[inputs[n] for n in kind] for kind in names], timing=True)
+            return statistics.median(d.receive()["timing"]["kernel"] for _ in range(SGD_STEPS)) / 1e3
+
+        times = in_turns(program, kernel)
+        for p in programs:
+            d.call("program.release", program=p)
+        d.call("tensor.release", all=True)
+    return times
 
 
 def measure(threads, torch):
