@@ -243,8 +243,32 @@ int grad_zero(request *rq, const grad_zero_params *p, jw *w, dp_error *err)
 
 /* -- grad.graph -- */
 
-static void node_to_json(jw *w, const dp_grad_node *n, uint64_t handle)
+enum { RETURNS_SHOWN = 16 }; /* most returns of one call in the answer of grad.graph */
+
+/* Write member "returns": what call `i` returned. */
+static void returns_to_json(jw *w, const dp_grad_graph *g, uint32_t i)
 {
+    dp_grad_return r;
+
+    jw_key(w, "returns");
+    jw_array(w);
+    for (uint32_t nr = 0; nr < g->nodes[i].n_returns && nr < RETURNS_SHOWN; nr++) {
+        if (!dp_grad_graph_return(g, i, nr, &r)) {
+            jw_null(w);
+            continue;
+        }
+        jw_object(w);
+        member_str(w, "dtype", dp_dtype_name(r.dtype));
+        ints_to_json(w, "shape", r.sizes, r.ndim);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+}
+
+static void node_to_json(jw *w, const dp_grad_graph *g, uint32_t i, uint64_t handle)
+{
+    const dp_grad_node *n = &g->nodes[i];
+
     jw_object(w);
     if (n->leaf != NULL) {
         DP_VIEW(v, n->leaf);
@@ -261,6 +285,7 @@ static void node_to_json(jw *w, const dp_grad_node *n, uint64_t handle)
             member_int(w, "step", n->step);
         member_int(w, "saved_bytes", n->saved_bytes);
         member_bool(w, "released", n->released);
+        returns_to_json(w, g, i);
     }
     jw_object_end(w);
 }
@@ -285,7 +310,7 @@ static void graph_to_json(jw *w, const cJSON *tensors, const dp_grad_graph *g,
     jw_key(w, "nodes");
     jw_array(w);
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        node_to_json(w, &g->nodes[i], handles[i]);
+        node_to_json(w, g, i, handles[i]);
     jw_array_end(w);
     jw_key(w, "edges");
     jw_array(w);

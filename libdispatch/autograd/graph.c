@@ -100,7 +100,8 @@ static dp_grad_node describe(dpi_edge e)
                           .request = n->origin != NULL ? n->origin->request : NULL,
                           .step = n->step,
                           .saved_bytes = saved_bytes(n),
-                          .released = is_released(n)};
+                          .released = is_released(n),
+                          .n_returns = n->n_rets};
 }
 
 /* Find the entry of the node or leaf that `e` leads to in graph.nodes, or add it: *out, its
@@ -214,7 +215,23 @@ dp_grad_graph *dp_grad_graph_free(dp_grad_graph *g)
     return NULL;
 }
 
+bool dp_grad_graph_return(const dp_grad_graph *g, uint32_t node, uint32_t nr, dp_grad_return *out)
+{
+    const listing *l = (const listing *)(const void *)g;
+
+    if (node >= g->n_nodes || nr >= g->nodes[node].n_returns)
+        return false;
+    const dpi_node *n = l->at[node].to;
+    const dpi_node_ret *r = &n->rets[nr];
+    if (!r->defined)
+        return false;
+    *out = (dp_grad_return){r->dtype, r->ndim, &n->dims[r->sizes]};
+    return true;
+}
+
 /* -- Graphviz -- */
+
+enum { RETURNS_SHOWN = 4 }; /* most returns of one call in the picture */
 
 /* Add `s` to a quoted string of the dot language. */
 static void add_escaped(dpi_text *t, const char *s)
@@ -226,19 +243,40 @@ static void add_escaped(dpi_text *t, const char *s)
     }
 }
 
-static void add_node(dpi_text *t, uint32_t i, const dp_grad_node *n, uint64_t handle)
+static void add_shape(dpi_text *t, dp_dtype dtype, const int64_t *sizes, int32_t ndim)
 {
     char shape[DP_SHAPE_TEXT];
 
+    dpi_text_printf(t, "%s %s", dp_dtype_name(dtype), dp_shape_text(shape, sizes, (size_t)ndim));
+}
+
+static void add_returns(dpi_text *t, const dp_grad_graph *g, uint32_t i)
+{
+    const uint32_t n = g->nodes[i].n_returns;
+    dp_grad_return r;
+
+    for (uint32_t nr = 0; nr < n && nr < RETURNS_SHOWN; nr++)
+        if (dp_grad_graph_return(g, i, nr, &r)) {
+            dpi_text_add(t, "\\n");
+            add_shape(t, r.dtype, r.sizes, r.ndim);
+        }
+    if (n > RETURNS_SHOWN)
+        dpi_text_printf(t, "\\n%" PRIu32 " more", n - RETURNS_SHOWN);
+}
+
+static void add_node(dpi_text *t, const dp_grad_graph *g, uint32_t i, uint64_t handle)
+{
+    const dp_grad_node *n = &g->nodes[i];
+
     dpi_text_printf(t, "  n%" PRIu32 " [shape=%s, label=\"", i, n->leaf ? "ellipse" : "box");
     if (n->leaf != NULL) {
-        const dpi_geometry *g = dpi_geometry_of(n->leaf);
+        const dpi_geometry *of = dpi_geometry_of(n->leaf);
         if (handle != 0)
             dpi_text_printf(t, "tensor %" PRIu64 "\\n", handle);
-        dpi_text_printf(t, "%s %s", dp_dtype_name(n->leaf->dtype),
-                        dp_shape_text(shape, g->sizes, (size_t)g->ndim));
+        add_shape(t, n->leaf->dtype, of->sizes, of->ndim);
     } else {
         dpi_text_add(t, n->op);
+        add_returns(t, g, i);
         if (n->request != NULL) {
             dpi_text_add(t, "\\nrequest ");
             add_escaped(t, n->request);
@@ -257,7 +295,7 @@ const char *dp_grad_graph_dot(const dp_grad_graph *g, const uint64_t *handles, d
 
     dpi_text_add(&t, "digraph gradients {\n");
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        add_node(&t, i, &g->nodes[i], handles != NULL ? handles[i] : 0);
+        add_node(&t, g, i, handles != NULL ? handles[i] : 0);
     for (uint32_t i = 0; i < g->n_edges; i++)
         dpi_text_printf(&t, "  n%" PRIu32 " -> n%" PRIu32 ";\n", g->edges[i].from, g->edges[i].to);
     dpi_text_add(&t, "}\n");

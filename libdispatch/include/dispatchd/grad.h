@@ -148,6 +148,7 @@ typedef struct dp_grad_node {
     int64_t step;         /* program step that made the call (dp_ctx_set_step()); -1: none */
     uint64_t saved_bytes; /* bytes of the tensors saved for backward; saved twice counts twice */
     bool released;        /* backward has read and released the saved tensors */
+    uint32_t n_returns;   /* of a call: number of tensors that it can have returned */
 } dp_grad_node;
 
 /* Tensor `input` among the arguments of node `from` (a tensor in a list counts, too) is return `nr`
@@ -171,6 +172,17 @@ typedef struct dp_grad_graph {
 DP_API int dp_grad_graph_new(dp_ctx *ctx, dp_tensor *const *tensors, size_t n, uint32_t max_nodes,
                              dp_grad_graph **out);
 DP_API dp_grad_graph *dp_grad_graph_free(dp_grad_graph *g); /* NULL is fine; returns NULL */
+
+/* Dtype and shape of a tensor that a recorded call returned. */
+typedef struct dp_grad_return {
+    dp_dtype dtype;
+    int32_t ndim;
+    const int64_t *sizes; /* [ndim] borrowed from the graph */
+} dp_grad_return;
+/* Describe return `nr` of node `node` of `g`.  False: it was no tensor, or there is no such
+ * return. */
+DP_API bool dp_grad_graph_return(const dp_grad_graph *g, uint32_t node, uint32_t nr,
+                                 dp_grad_return *out);
 
 /* Return the graph as text for Graphviz (dot), allocated in arena `a`; NULL: no memory.  handles
  * [n_nodes]: number to print at each leaf; 0: none.  `handles` may be NULL. */

@@ -35,6 +35,12 @@ START_TEST(nodes_edges_and_leaves)
     const dp_grad_edge want[4] = {{0, 0, 1, 0}, {0, 1, 2, 0}, {1, 0, 2, 0}, {1, 1, 3, 0}};
     for (int i = 0; i < 4; i++)
         ck_assert_msg(memcmp(&g->edges[i], &want[i], sizeof(want[i])) == 0, "edge %d", i);
+    dp_grad_return r;
+    ck_assert(g->nodes[0].n_returns == 1 && g->nodes[2].n_returns == 0);
+    ck_assert(dp_grad_graph_return(g, 0, 0, &r) && r.dtype == DP_FLOAT32 && r.ndim == 1 &&
+              r.sizes[0] == 2);
+    ck_assert(!dp_grad_graph_return(g, 0, 1, &r) && !dp_grad_graph_return(g, 2, 0, &r) &&
+              !dp_grad_graph_return(g, 4, 0, &r));
     dp_grad_graph_free(g);
     DROP(x, w, y, z);
 }
@@ -103,8 +109,8 @@ START_TEST(a_picture)
     const uint64_t handles[2] = {0, 7};
     ck_assert_str_eq(dp_grad_graph_dot(g, handles, a),
                      "digraph gradients {\n"
-                     "  n0 [shape=box, label=\"t::square\\nrequest a \\\"quoted\\\" name\\n4 bytes "
-                     "saved\"];\n"
+                     "  n0 [shape=box, label=\"t::square\\nfloat32 [1]\\nrequest a "
+                     "\\\"quoted\\\" name\\n4 bytes saved\"];\n"
                      "  n1 [shape=ellipse, label=\"tensor 7\\nfloat32 [1]\"];\n"
                      "  n0 -> n1;\n}\n");
     ck_assert_ptr_nonnull(strstr(dp_grad_graph_dot(g, NULL, a), "label=\"float32 [1]\""));
