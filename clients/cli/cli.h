@@ -113,6 +113,12 @@ char *sample_label(const sample *s, const char *label);
 /* Return the sum of the samples of metric `name`. */
 double sample_sum(const char *text, const char *name);
 
+/* -- grad_picture.c -- */
+
+/* Draw the answer of grad.graph on standard output, as SVG, or as a page of HTML with that. */
+void show_grad_svg(const cJSON *result);
+void show_grad_html(const cJSON *result);
+
 /* -- print.c -- */
 
 /* Return `p`.  If `p` is NULL, memory ran out: print that and exit. */

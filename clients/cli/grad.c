@@ -68,11 +68,17 @@ static void show_text(const cJSON *result)
 static int graph(cli *c)
 {
     cJSON *params = params_new();
-    bool dot = take_flag(c, "--dot");
+    bool dot = take_flag(c, "--dot"), svg = take_flag(c, "--svg"), html = take_flag(c, "--html");
 
     params_text(params, "format", dot ? "dot" : NULL);
-    if (words_fit(c, 1, -1) && params_handles(c, params))
-        return ask(c, "grad.graph", params, dot ? show_text : show_graph);
+    if (dot + svg + html > 1)
+        usage(c, "--dot, --svg and --html exclude each other");
+    else if (words_fit(c, 1, -1) && params_handles(c, params))
+        return ask(c, "grad.graph", params,
+                   dot    ? show_text
+                   : svg  ? show_grad_svg
+                   : html ? show_grad_html
+                          : show_graph);
     cJSON_Delete(params);
     return CLI_USAGE;
 }
@@ -177,8 +183,9 @@ const verb verbs_grad[] = {
     {"grad backward", "HANDLE... [--retain-graph] [--check-nan] [--dry]",
      "add the gradients of tensors to those of the leaves that they were computed from; --dry: "
      "only say what that would need", backward},
-    {"grad graph", "HANDLE... [--dot]",
-     "the calls that were recorded for tensors, or a picture for Graphviz", graph},
+    {"grad graph", "HANDLE... [--dot | --svg | --html]",
+     "the calls that were recorded for tensors; --dot: for Graphviz; --svg, --html: a picture, and "
+     "one in a page", graph},
     {"grad check", "OP [ARG...] [name=ARG...] [--gradgrad] [--random N] [--seed S]",
      "compare gradients with finite differences, or gradients of gradients, too", check},
     {"grad hook", "HANDLE OP | HANDLE --none",

@@ -64,4 +64,12 @@ def test_digits_from_python(daemon):
     check_digits(daemon, BATCHES, sys.executable, os.path.join(DEMO, "train_digits.py"), DATA)
 
 
+def test_the_picture_of_a_backward(daemon):
+    env = {**os.environ, "DISPATCHD_SOCKET": daemon.socket, "PATH": f"{BUILD}:{os.environ['PATH']}"}
+    done = subprocess.run([sys.executable, os.path.join(DEMO, "draw_digits.py")], env=env, capture_output=True, text=True, timeout=300)
+    with open(os.path.join(ROOT, "docs", "digits_backward.svg"), encoding="utf-8") as f:
+        equal((done.returncode, done.stderr, done.stdout), (0, "", f.read()), "draw_digits.py and docs/digits_backward.svg")
+    nothing_left(daemon)
+
+
 main(setup, TestDaemon.finish)

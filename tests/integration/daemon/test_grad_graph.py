@@ -1,11 +1,13 @@
 """test_grad_graph.py -- grad.graph, and what says which call was recorded: errors of backward, explain and traces."""
 
 import os
+import re
 import subprocess
+import xml.etree.ElementTree
 
 from daemon import BUILD
 from graphs import setup, teardown
-from harness import equal, main, raises
+from harness import contains, equal, main, raises
 
 SQUARE = {"op": "aten::mul.Tensor", "args": [{"ref": "x"}, {"ref": "x"}], "as": ["y"]}
 EXP = {"op": "aten::exp", "args": [{"ref": "y"}], "as": ["z"]}
@@ -18,6 +20,7 @@ def test_calls_leaves_and_edges(f):
     equal(g["roots"], [{"tensor": z, "node": 0, "nr": 0}])
     equal([n.get("op", n.get("tensor")) for n in g["nodes"]], ["aten::mul.Tensor"] * 2 + [x, w])
     equal([(n["saved_bytes"], n["released"]) for n in g["nodes"][:2]], [(16, False)] * 2)
+    equal([n["returns"] for n in g["nodes"][:2]], [[{"dtype": "float32", "shape": [2]}]] * 2)
     equal(g["nodes"][2], {"leaf": True, "tensor": x, "dtype": "float32", "shape": [2]})
     equal([tuple(e.values()) for e in g["edges"]], [(0, 0, 1, 0), (0, 1, 2, 0), (1, 0, 2, 0), (1, 1, 3, 0)])
     ids = [int(n["request"]) for n in g["nodes"][:2]]
@@ -89,15 +92,59 @@ def test_the_layer_is_explained_and_traced(f):
     equal([(s["key"], s["plugin"]) for s in trace[:2]], [("AutogradCPU", "autograd"), ("CPU", "cpu")])
 
 
-def test_the_verbs(f):
-    x = f.leaf([1, 2])
-    y = f.op("mul.Tensor", x, x)
+def ctl_of(f):
+    """Return a function that runs dispatchctl in the session of f.d: status, and what it prints."""
+    run = [os.path.join(BUILD, "dispatchctl"), "--socket", f.daemon.socket, "--session", f.d.call("server.hello")["session_key"]]
 
     def ctl(*words):
-        run = [os.path.join(BUILD, "dispatchctl"), "--socket", f.daemon.socket, "--session", f.d.call("server.hello")["session_key"]]
         done = subprocess.run([*run, *words], capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
+    return ctl
+
+
+def drawn(svg):
+    """Return the texts of a picture, and the vertical position of each line's two ends."""
+    elements = list(xml.etree.ElementTree.fromstring(svg).iter())
+    texts = [e.text for e in elements if e.tag.endswith("}text")]
+    lines = [e.get("d") for e in elements if e.get("class") == "edge"]
+    return texts, [[int(y) for y in re.match(r"M\d+ (\d+)(?:H\d+)?V(\d+)", d).groups()] for d in lines]
+
+
+def test_the_drawings(f):
+    ctl = ctl_of(f)
+    x, w = f.leaf([1, 2]), f.leaf([[3, 4]])
+    f.d.send_message({"jsonrpc": "2.0", "id": "<a & \"b\">", "method": "op.call", "params": {"op": "aten::exp", "args": [{"tensor": x}]}})
+    y = f.d.receive_message()["result"]["outputs"][0]["tensor"]
+    top = f.op("sum", f.op("add.Tensor", f.op("mul.Tensor", y, w), y))  # from add, a line leads past mul to exp
+    code, svg = ctl("grad", "graph", str(top), "--svg")
+    equal(code, 0, svg)
+    texts, lines = drawn(svg)
+    ops = [t for t in texts if t.startswith("aten::")]
+    equal(ops, ["aten::sum", "aten::add.Tensor", "aten::mul.Tensor", "aten::exp"])
+    equal([t for t in texts if t.startswith(("float32", "tensor"))],
+          ["float32 []", "float32 [1, 2]", "float32 [1, 2]", f"tensor {w}: float32 [1, 2]", "float32 [2]", f"tensor {x}: float32 [2]"])
+    equal((len(lines), all(a < b for a, b in lines)), (4, True), "lines, and whether each leads down")
+    contains(svg, "request &lt;a &amp; &quot;b&quot;&gt;")
+    code, html = ctl("grad", "graph", str(top), "--html")
+    equal((code, html.startswith("<!DOCTYPE html>"), svg in html, "<script" in html, "src=" in html), (0, True, True, False, False))
+    many = f.d.op("aten::stack", [{"tensor": f.leaf([i])} for i in range(9)])["tensor"]
+    texts, _ = drawn(ctl("grad", "graph", str(many), "--svg")[1])
+    equal((sum(t.startswith("tensor ") for t in texts), texts[-1]), (6, "and 3 more"), "leaves of a row")
+    texts, lines = drawn(ctl("grad", "graph", str(x), "--svg")[1])
+    equal((lines, [t for t in texts if "::" in t]), ([], []), "a leaf alone")
+    steps = [{"op": "aten::add.Tensor", "args": [{"ref": f"v{max(i - 3, 0)}"}, {"ref": f"v{i}"}], "as": [f"v{i + 1}"]} for i in range(60)]
+    woven = f.d.call("program.run", steps=steps, outputs=["v60"], inputs={"v0": {"tensor": x}})["outputs"][0]["tensor"]
+    texts, lines = drawn(ctl("grad", "graph", str(woven), "--svg")[1])
+    equal((texts.count("aten::add.Tensor"), all(a < b for a, b in lines)), (60, True))
+    code, text = ctl("grad", "graph", str(x), "--svg", "--html")
+    equal((code, "exclude each other" in text), (2, True))
+
+
+def test_the_verbs(f):
+    ctl = ctl_of(f)
+    x = f.leaf([1, 2])
+    y = f.op("mul.Tensor", x, x)
     code, text = ctl("grad", "graph", str(y))
     equal((code, "aten::mul.Tensor" in text, "float32" in text), (0, True, True))
     code, text = ctl("grad", "graph", str(y), "--dot")
