@@ -304,6 +304,7 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
         rc = run(&g);
         dp_guard_leave(ctx, depth);
     }
+    dpi_watchers_tell(&g, rc == 0);
     dpi_inputs_fini(&g);
     dpi_retained_fini(&g.retained);
     dpi_engine_fini(&g);

@@ -50,7 +50,9 @@ typedef struct dpi_engine {
     uint32_t spare; /* 1 + a task of one return that can be used again; 0: none */
     uint32_t *heap; /* [n_heap] queued tasks; the order is in tasks.c */
     uint32_t n_heap, cap_heap;
-    dpi_input *inputs;     /* [o->n_inputs] */
+    dpi_input *inputs; /* [o->n_inputs] */
+    dpi_hook *told;    /* [n_told] watchers of gradients that were computed (hook.c); owned */
+    uint32_t n_told, cap_told;
     dpi_retained retained; /* gradients of computed tensors that retain them (retain.c) */
     dpi_dry *dry;          /* with o->dry: what dry.c counts; owned */
     bool create;
@@ -87,6 +89,8 @@ uint32_t dpi_engine_next(dpi_engine *g);
 int dpi_hooks_of_node(dpi_engine *g, const dpi_node *n, dp_tensor **grads);
 /* Run the hooks of the leaves that gradients have reached. */
 int dpi_hooks_of_leaves(dpi_engine *g);
+/* Tell the watchers whose gradients were computed, if backward has succeeded, and release them. */
+void dpi_watchers_tell(dpi_engine *g, bool succeeded);
 
 /* -- dry.c: for dp_backward_options.dry -- */
 

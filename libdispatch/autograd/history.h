@@ -269,7 +269,22 @@ int dpi_kept_follow(dp_ctx *ctx, dpi_kept *k, dpi_node *n, uint32_t nr);
 dp_tensor *dpi_kept_pick(dpi_kept *k, const dpi_node *n, dp_tensor *const *grads);
 void dpi_kept_items_free(dpi_kept_item *item);
 
+/* -- watcher.c -- */
+
+dp_grad_watcher *dpi_watcher_ref(dp_grad_watcher *w);
+void dpi_watcher_unref(dp_grad_watcher *w); /* NULL is fine */
+bool dpi_watcher_ended(const dp_grad_watcher *w);
+/* Call the watcher's function, unless the watcher has ended. */
+void dpi_watcher_tell(dp_grad_watcher *w, uint64_t name);
+
 /* -- hooks of a gradient: hook_list.c, hook.c, and where they are kept: history.c, kept.c -- */
+
+/* A hook of a tensor: an operator that changes the gradient, or a watcher of the gradient. */
+typedef struct dpi_hook {
+    const dp_op *op;          /* NULL: the hook is a watcher */
+    dp_grad_watcher *watcher; /* with a reference in a list; NULL: the hook is an operator */
+    uint64_t name;            /* of the tensor, for the watcher */
+} dpi_hook;
 
 /* The hooks of one tensor.  A list does not change: hooks are added by replacing it. */
 struct dpi_hooks {
@@ -277,13 +292,23 @@ struct dpi_hooks {
     uint32_t n;
     dp_account *account; /* charged for this struct; NULL: none */
     size_t bytes;
-    const dp_op *ops[]; /* [n] in the order in which they run */
+    dpi_hook of[]; /* [n] in the order in which they run */
 };
-/* Make a list of the hooks in `before`, which may be NULL, and `op`: *out, owned.  DP_ERESOURCE:
- * over DP_LIMIT_HOOKS or the account's limit for history, or no memory. */
-int dpi_hooks_new(dp_ctx *ctx, const dpi_hooks *before, const dp_op *op, dpi_hooks **out);
-dpi_hooks *dpi_hooks_ref(dpi_hooks *h); /* NULL is fine */
-void dpi_hooks_unref(dpi_hooks *h);     /* NULL is fine */
+/* How a list of hooks differs from the one that it replaces.  Watchers that have ended are left
+ * out, too. */
+typedef struct dpi_hooks_change {
+    bool drop_ops;               /* leave out all operators */
+    const dp_grad_watcher *drop; /* leave out this watcher; NULL: none */
+    dpi_hook add;                /* add it at the end; both pointers NULL: add nothing */
+} dpi_hooks_change;
+/* Make the list that follows `before`, which may be NULL: *out, owned; NULL: no hook is left.
+ * DP_ERESOURCE: over DP_LIMIT_HOOKS operators or watchers, or over the account's limit for history,
+ * or no memory. */
+int dpi_hooks_new(dp_ctx *ctx, const dpi_hooks *before, const dpi_hooks_change *change,
+                  dpi_hooks **out);
+uint32_t dpi_hooks_ops(const dpi_hooks *h); /* number of operators in `h`, which may be NULL */
+dpi_hooks *dpi_hooks_ref(dpi_hooks *h);     /* NULL is fine */
+void dpi_hooks_unref(dpi_hooks *h);         /* NULL is fine */
 /* Return the hooks of leaf t, with a reference; NULL: none. */
 dpi_hooks *dpi_meta_hooks(const dp_tensor *t);
 /* Replace the hooks of leaf t, which has a dpi_meta, if they are `before`.  False: they are not.

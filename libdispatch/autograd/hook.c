@@ -7,7 +7,8 @@
  * (dpi_kept_item): if the tensor is written in place later, they stay with the value that it had.
  *
  * A hook is the handle of an operator, so its plugin can be unloaded; backward then fails by
- * name. */
+ * name.  Watchers of a gradient (watcher.c) stand in the same lists.  They are told at the end of a
+ * backward that has not failed. */
 #include "engine.h"
 #include "tensor/room.h"
 #include <string.h>
@@ -47,13 +48,12 @@ static dpi_kept_item *item_of(const dp_tensor *t, const dpi_node *n)
     return i;
 }
 
-/* Add `op`, or remove all hooks if it is NULL.  `item`: the place of the hooks; NULL: t is a
- * leaf. */
-static int change(dp_ctx *ctx, dp_tensor *t, dpi_kept_item *item, const dp_op *op)
+/* Change the hooks of t.  `item`: the place of the hooks; NULL: t is a leaf. */
+static int replace(dp_ctx *ctx, dp_tensor *t, dpi_kept_item *item, const dpi_hooks_change *change)
 {
     for (bool done = false; !done;) { /* again if another connection was faster */
         dpi_hooks *before = item != NULL ? dpi_kept_hooks(item) : dpi_meta_hooks(t), *after = NULL;
-        int rc = op != NULL ? dpi_hooks_new(ctx, before, op, &after) : 0;
+        int rc = dpi_hooks_new(ctx, before, change, &after);
         if (rc == 0)
             done = item != NULL ? dpi_kept_hooks_replace(item, before, after)
                                 : dpi_meta_hooks_replace(t, before, after);
@@ -66,7 +66,7 @@ static int change(dp_ctx *ctx, dp_tensor *t, dpi_kept_item *item, const dp_op *o
     return 0;
 }
 
-static int hook_edge(dp_ctx *ctx, dp_tensor *t, dpi_edge e, const dp_op *op)
+static int hook_edge(dp_ctx *ctx, dp_tensor *t, dpi_edge e, const dpi_hooks_change *change)
 {
     dpi_kept_item *item = e.to != NULL && !e.leaf ? item_of(t, e.to) : NULL;
 
@@ -77,10 +77,11 @@ static int hook_edge(dp_ctx *ctx, dp_tensor *t, dpi_edge e, const dp_op *op)
         return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "cannot register a hook on a computed tensor that does not retain its "
                             "gradient: call aten::retain_grad first");
-    return change(ctx, t, item, op);
+    return replace(ctx, t, item, change);
 }
 
-int dp_tensor_hook(dp_ctx *ctx, dp_tensor *t, const dp_op *op)
+/* Change the hooks of t; check the schema of an operator that is added. */
+static int hook_tensor(dp_ctx *ctx, dp_tensor *t, const dpi_hooks_change *change)
 {
     dp_schema_info info = {.size = sizeof(info)};
     dpi_edge e;
@@ -89,27 +90,57 @@ int dp_tensor_hook(dp_ctx *ctx, dp_tensor *t, const dp_op *op)
 
     if (rc < 0)
         return rc;
-    if (op != NULL)
-        rc = check_schema(ctx, op, &info);
+    if (change->add.op != NULL)
+        rc = check_schema(ctx, change->add.op, &info);
     if (rc == 0 && (rc = dpi_edge_of(ctx, t, &e)) == 0) {
-        rc = hook_edge(ctx, t, e, op);
+        rc = hook_edge(ctx, t, e, change);
         dpi_edge_unref(e);
     }
     dpi_ctx_unpin(ctx, begun);
     return rc;
 }
 
-uint32_t dp_tensor_hooks(const dp_tensor *t)
+int dp_tensor_hook(dp_ctx *ctx, dp_tensor *t, const dp_op *op)
+{
+    return hook_tensor(ctx, t, &(dpi_hooks_change){.drop_ops = op == NULL, .add = {.op = op}});
+}
+
+/* Return the hooks of t, with a reference; NULL: none. */
+static dpi_hooks *hooks_of(const dp_tensor *t)
 {
     dpi_edge e = dpi_edge_recorded(t);
     dpi_kept_item *item = e.to != NULL && !e.leaf ? item_of(t, e.to) : NULL;
     dpi_hooks *h = item != NULL             ? dpi_kept_hooks(item)
                    : e.to == NULL || e.leaf ? dpi_meta_hooks(t)
                                             : NULL;
-    uint32_t n = h != NULL ? h->n : 0;
+
+    dpi_edge_unref(e);
+    return h;
+}
+
+int dp_tensor_watch_grad(dp_ctx *ctx, dp_tensor *t, dp_grad_watcher *w, uint64_t name)
+{
+    dpi_hooks *h = hooks_of(t);
+    bool watched = false;
+
+    for (uint32_t i = 0; h != NULL && i < h->n; i++)
+        watched |= h->of[i].watcher == w;
+    dpi_hooks_unref(h);
+    int rc = hook_tensor(ctx, t, &(dpi_hooks_change){.add = {.watcher = w, .name = name}});
+    return rc < 0 ? rc : !watched;
+}
+
+int dp_tensor_unwatch_grad(dp_ctx *ctx, dp_tensor *t, const dp_grad_watcher *w)
+{
+    return hook_tensor(ctx, t, &(dpi_hooks_change){.drop = w});
+}
+
+uint32_t dp_tensor_hooks(const dp_tensor *t)
+{
+    dpi_hooks *h = hooks_of(t);
+    uint32_t n = dpi_hooks_ops(h);
 
     dpi_hooks_unref(h);
-    dpi_edge_unref(e);
     return n;
 }
 
@@ -178,6 +209,30 @@ static int run_one(dp_ctx *ctx, const dp_op *op, bool check_nan, dp_tensor **gra
     return 0;
 }
 
+/* Note that watcher `i` is to be told that a gradient was computed. */
+static int note_watcher(dpi_engine *g, const dpi_hook *i)
+{
+    if (g->dry != NULL)
+        return 0;
+    dpi_hook *told = dpi_grow(g->told, &g->cap_told, g->n_told + 1, sizeof(*told));
+    if (told == NULL)
+        return dpi_no_memory(&g->ctx->error, "backward");
+    g->told = told;
+    g->told[g->n_told] = *i;
+    dpi_watcher_ref(g->told[g->n_told++].watcher);
+    return 0;
+}
+
+void dpi_watchers_tell(dpi_engine *g, bool succeeded)
+{
+    for (uint32_t i = 0; i < g->n_told; i++) {
+        if (succeeded)
+            dpi_watcher_tell(g->told[i].watcher, g->told[i].name);
+        dpi_watcher_unref(g->told[i].watcher);
+    }
+    dp_free(g->told);
+}
+
 /* Run the hooks in `h`, whose reference is released; NULL: there are none. */
 static int run_all(dpi_engine *g, dpi_hooks *h, dp_tensor **grad)
 {
@@ -187,7 +242,8 @@ static int run_all(dpi_engine *g, dpi_hooks *h, dp_tensor **grad)
     int rc = 0;
 
     for (uint32_t i = 0; h != NULL && i < h->n && rc == 0; i++)
-        rc = run_one(ctx, h->ops[i], check_nan, grad);
+        rc = h->of[i].op != NULL ? run_one(ctx, h->of[i].op, check_nan, grad)
+                                 : note_watcher(g, &h->of[i]);
     if (h != NULL && at != NULL)
         dpi_arena_rewind(&ctx->arena, at);
     dpi_hooks_unref(h);

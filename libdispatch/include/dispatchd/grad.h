@@ -83,6 +83,26 @@ DP_API int dp_tensor_set_grad(dp_ctx *ctx, dp_tensor *t, dp_tensor *grad);
  * DP_ERESOURCE: over DP_LIMIT_HOOKS, or no memory. */
 DP_API int dp_tensor_hook(dp_ctx *ctx, dp_tensor *t, const dp_op *op);
 DP_API uint32_t dp_tensor_hooks(const dp_tensor *t); /* number of its hooks */
+
+/* A function that is called when backward has computed the gradients of some tensors.  Any thread
+ * may use it. */
+typedef struct dp_grad_watcher dp_grad_watcher;
+/* Make a watcher: `fn` is called with `name`, the number that was given for the tensor, at the end
+ * of each backward that computes a gradient of the tensor and does not fail.  It runs on the thread
+ * of the backward, for one gradient at a time, and must neither block nor call functions that use
+ * the watcher.  Owned: dp_grad_watcher_end().  NULL: no memory. */
+DP_API dp_grad_watcher *dp_grad_watcher_new(void (*fn)(void *arg, uint64_t name), void *arg);
+/* End the watcher and release it: when this function returns, `fn` runs no more, and is not called
+ * again.  NULL is fine; returns NULL. */
+DP_API dp_grad_watcher *dp_grad_watcher_end(dp_grad_watcher *w);
+/* Let `w` know of the gradients of `t`, a leaf that requires a gradient or a tensor with
+ * dp_tensor_retain_grad(), until `t` or `w` ends.  Returns 1, or 0 if `w` watched `t` before, under
+ * a name that is replaced.  DP_ERUNTIME: `t` is neither.  DP_ERESOURCE: over DP_LIMIT_HOOKS, or no
+ * memory. */
+DP_API int dp_tensor_watch_grad(dp_ctx *ctx, dp_tensor *t, dp_grad_watcher *w, uint64_t name);
+/* Undo dp_tensor_watch_grad(); no effect if `w` does not watch `t`.  DP_ERESOURCE: no memory. */
+DP_API int dp_tensor_unwatch_grad(dp_ctx *ctx, dp_tensor *t, const dp_grad_watcher *w);
+
 /* Return the name of the operator that computed `t` (Tensor.grad_fn), such as "aten::mul.Tensor";
  * NULL: `t` is a leaf. */
 DP_API const char *dp_tensor_grad_fn(const dp_tensor *t);
