@@ -83,7 +83,7 @@
     X(PROBE_MS, probe_ms, 10000)          /* time for the trial load of a plugin */                \
     X(WORKERS, workers, 256)              /* most worker threads; see executor.c */                \
     X(STUCK_WORKERS, stuck_workers, 256)  /* replaced workers (executor.c), beside `workers` */    \
-    X(WATCH_CHANGES, watch_changes, 64)   /* unsent notifications of registry.watch */             \
+    X(WATCH_CHANGES, watch_changes, 64)   /* unsent notifications of a connection */               \
     X(METRIC_SERIES, metric_series, 4096) /* kernels whose calls server.metrics tells apart */     \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 

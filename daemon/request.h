@@ -111,6 +111,9 @@ typedef struct daemon_calls {
     size_t (*stuck)(struct connection *c, stuck_call out[WORKERS_MOST]);
     /* The connection begins or ends to get notifications about changes of the registry. */
     void (*watch_registry)(struct connection *c, bool watching);
+    /* Return what tells the connection of gradients (grad.watch), borrowed; its names are handles.
+     * NULL: out of memory. */
+    struct dp_grad_watcher *(*watch_gradients)(struct connection *c);
     /* Write the text of server.metrics; `*text` [*bytes] is owned by the caller.  A worker. */
     int (*metrics)(struct request *rq, char **text, size_t *bytes, dp_error *err);
 } daemon_calls;

@@ -55,8 +55,8 @@ static void on_async(uv_async_t *h)
     server *s = h->data;
 
     turn_begin(&s->metrics.turns);
-    connections_notify_changes(s); /* before the answer of the request that changed the registry */
-    connections_begin_opened(s);   /* before it is looked whose sessions have ended */
+    connections_notify(s);       /* before the answer of the request that changed the registry */
+    connections_begin_opened(s); /* before it is looked whose sessions have ended */
     take_done(s);
     if (s->resume_due)
         connections_resume(s);
@@ -82,9 +82,8 @@ static void on_accept_again(uv_timer_t *h)
     listen_again(h->data);
 }
 
-/* Stop accepting for ACCEPT_AGAIN_MS after a failure, which `why` describes.  New clients wait in
- * the queue of the listening socket, which stays readable meanwhile; polling it would wake the loop
- * again and again. */
+/* Stop accepting for ACCEPT_AGAIN_MS after the failure `why`.  New clients wait in the queue of the
+ * listening socket, which stays readable, so polling it would wake the loop again and again. */
 static void pause_listening(server *s, const char *why)
 {
     log_seldom(LOG_ERROR, "accept", "error=\"%s\"", why);
@@ -296,6 +295,7 @@ static const daemon_calls calls = {
     .stuck = stuck_get,
     .metrics = scrape,
     .watch_registry = connection_watch,
+    .watch_gradients = connection_watch_gradients,
 };
 
 /* -- start and finish -- */

@@ -46,6 +46,7 @@ typedef struct server {
     sessions sessions;
     store store;
     notices notices;
+    atomic_bool gradients_due; /* notifications of gradients wait (transport/gradients.c) */
     metrics metrics;
     struct connection *connections;
     /* connections that server.open made and that the main thread does not serve yet, the newest

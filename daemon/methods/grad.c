@@ -220,6 +220,37 @@ int grad_hook(request *rq, const grad_hook_params *p, jw *w, dp_error *err)
     return 0;
 }
 
+int grad_watch(request *rq, const grad_watch_params *p, jw *w, dp_error *err)
+{
+    size_t n = (size_t)cJSON_GetArraySize(p->tensors), i = 0;
+    dp_tensor **tensors = run_alloc(rq, dp_size_times(n + 1, sizeof(dp_tensor *)), err);
+    bool *added = run_alloc(rq, n + 1, err);
+    const cJSON *item;
+
+    if (tensors == NULL || added == NULL || pin_tensors(rq, p->tensors, tensors, err) < 0)
+        return err->code;
+    dp_grad_watcher *watcher = rq->daemon->watch_gradients(rq->conn);
+    if (watcher == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: a watcher of gradients");
+    cJSON_ArrayForEach(item, p->tensors)
+    {
+        int rc = p->enabled ? dp_tensor_watch_grad(rq->ctx, tensors[i], watcher, named_handle(item))
+                            : dp_tensor_unwatch_grad(rq->ctx, tensors[i], watcher);
+        if (rc < 0) {
+            rc = run_ctx_error(rq, err);
+            while (i-- > 0)
+                if (added[i])
+                    dp_tensor_unwatch_grad(rq->ctx, tensors[i], watcher);
+            return rc;
+        }
+        added[i++] = rc > 0;
+    }
+    jw_object(w);
+    member_bool(w, "enabled", p->enabled);
+    jw_object_end(w);
+    return 0;
+}
+
 int grad_zero(request *rq, const grad_zero_params *p, jw *w, dp_error *err)
 {
     size_t n = (size_t)cJSON_GetArraySize(p->tensors);

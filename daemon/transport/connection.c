@@ -416,6 +416,7 @@ int connection_join(struct connection *c, const char *key, dp_error *err)
     if (left != NULL)
         c->session = joined;
     pthread_mutex_unlock(&s->executor.lock);
+    connection_forget_gradients(c);
     session_leave(left != NULL ? left : joined); /* NULL: the connection was closed meanwhile */
     return 0;
 }

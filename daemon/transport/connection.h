@@ -76,6 +76,8 @@ struct connection {
     unsigned notices; /* notifications in `out` */
     bool has_kept;    /* `kept` is to be sent when `notices` is 0 */
     change kept;
+    /* grad.watch (gradients.c); owned; NULL: the connection has never watched a gradient */
+    struct gradient_notices *_Atomic gradients;
     /* bytes of answers not sent yet; at LIMIT_UNSENT_BYTES no further job is run */
     atomic_size_t unsent;
     conn_state state; /* used only by the thread that runs a job of this connection */
@@ -114,15 +116,16 @@ void connections_resume(struct server *s);
 /* Answer everything that clients have sent until now; close each connection after its last answer.
  * The event loop stops when no connection is left. */
 void connections_drain(struct server *s);
-/* Send the waiting changes of the registry to the connections that watch it. */
-void connections_notify_changes(struct server *s);
+/* Send the notifications that wait, about changes of the registry and about gradients. */
+void connections_notify(struct server *s);
 void connections_close(struct server *s); /* Close all connections. */
 /* Close the connection; queued jobs and unsent answers are dropped. */
 void connection_close(struct connection *c);
-/* The functions for daemon_calls.open, .join, .session, .cancel and .watch_registry; see
- * request.h. */
+/* The functions for daemon_calls.open, .join, .session, .cancel, .watch_registry and
+ * .watch_gradients; see request.h. */
 int connection_open(request *rq, int *fd, dp_error *err);
 void connection_watch(struct connection *c, bool watching);
+struct dp_grad_watcher *connection_watch_gradients(struct connection *c);
 int connection_join(struct connection *c, const char *key, dp_error *err);
 struct session *connection_session(struct connection *c);
 int connection_cancel(request *rq, const cJSON *id, bool *waiting, dp_error *err);

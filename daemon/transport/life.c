@@ -54,6 +54,7 @@ void connection_unref(struct connection *c)
         return;
     if (atomic_load(&c->watching)) /* not earlier: a worker may have run registry.watch until now */
         changes_watch(&c->server->changes, -1);
+    connection_free_gradients(c);
     frame_fini(&c->frame);
     connection_discharge(c);
     dp_keyset_unpin(c->state.pinned);

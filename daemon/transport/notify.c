@@ -1,4 +1,5 @@
-/* notify.c -- sends notifications about changes of the registry to the connections that watch it.
+/* notify.c -- sends notifications to the connections that asked for them: about changes of the
+ * registry, and about gradients (gradients.c).
  *
  * A notification waits behind the answers of its connection that are complete, so it never stands
  * inside an answer.  At most LIMIT_WATCH_CHANGES wait for one client; of further changes only the
@@ -60,7 +61,7 @@ static void notify(struct connection *c, const change *e)
         connection_send_kept(c);
 }
 
-void connections_notify_changes(struct server *s)
+static void notify_changes(struct server *s)
 {
     change waiting[CHANGES_WAITING];
     size_t n = changes_take(&s->changes, waiting);
@@ -89,4 +90,56 @@ void connection_watch(struct connection *c, bool watching)
     if (watching)
         atomic_store(&c->watches_after, last);
     atomic_store(&c->watching, watching);
+}
+
+/* -- gradients -- */
+
+/* Queue one notification.  false: out of memory. */
+static bool send_gradient(struct connection *c, uint64_t tensor, uint64_t dropped)
+{
+    jw line;
+
+    jw_init(&line);
+    notification_begin(&line, "grad.computed");
+    jw_object(&line);
+    member_int(&line, "tensor", (int64_t)tensor);
+    if (dropped > 0)
+        member_int(&line, "dropped", (int64_t)dropped);
+    jw_object_end(&line);
+    notification_end(&line);
+    return connection_queue_notice(c, &line);
+}
+
+void connection_send_gradients(struct connection *c)
+{
+    uint64_t tensor, dropped;
+
+    while (!c->closed && !c->shut && c->notices < LIMIT(WATCH_CHANGES) &&
+           connection_take_gradient(c, &tensor, &dropped))
+        if (!send_gradient(c, tensor, dropped)) {
+            connection_drop_gradients(c, dropped + 1);
+            return;
+        }
+}
+
+static void notify_gradients(struct server *s)
+{
+    if (!atomic_exchange(&s->gradients_due, false))
+        return;
+    for (struct connection *c = s->connections, *next; c != NULL; c = next) {
+        next = c->next; /* settle() may close `c`, but never another connection */
+        if (atomic_load(&c->gradients) == NULL)
+            continue;
+        c->refs++;
+        connection_send_gradients(c);
+        c->budget = INLINE_NS;
+        c->settle(c);
+        connection_unref(c);
+    }
+}
+
+void connections_notify(struct server *s)
+{
+    notify_changes(s);
+    notify_gradients(s);
 }

@@ -85,6 +85,8 @@ int connections_check_uid(const struct server *s, uid_t uid, dp_error *err);
 /* Queue the notification about the newest change, if that was kept because too many notifications
  * waited.  None waits now. */
 void connection_send_kept(struct connection *c);
+/* Queue the notifications about gradients that wait for `c`, as many as may wait to be sent. */
+void connection_send_gradients(struct connection *c);
 
 /* -- send.c -- */
 
@@ -133,6 +135,17 @@ void connection_discharge(struct connection *c); /* Refund everything. */
  * Takes over `line`, also on failure.  It counts in c->notices until it is sent, and not as an
  * outstanding request.  false: out of memory. */
 bool connection_queue_notice(struct connection *c, jw *line);
+
+/* -- gradients.c -- */
+
+/* Take out the oldest gradient that waits for a notification: the tensor's handle, and how many
+ * were dropped before it.  false: none waits. */
+bool connection_take_gradient(struct connection *c, uint64_t *tensor, uint64_t *dropped);
+/* Count `n` gradients as dropped, after connection_take_gradient() found one. */
+void connection_drop_gradients(struct connection *c, uint64_t n);
+/* End the watching of gradients, because the connection leaves its session. */
+void connection_forget_gradients(struct connection *c);
+void connection_free_gradients(struct connection *c); /* the connection has ended */
 
 /* -- receive.c -- */
 

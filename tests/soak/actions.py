@@ -584,6 +584,23 @@ def watchers(v):
         check((n["method"], sorted(n["params"])), ("registry.changed", ["added", "generation", "plugin", "removed"]), "a change")
 
 
+@action
+def watchers_of_gradients(v):
+    d = v.connect()
+    leaf = d.call("tensor.create", data=[1.0, 2.0], requires_grad=True)["tensor"]
+    loss = d.op("aten::sum", {"tensor": leaf})["tensor"]
+    d.call("grad.watch", tensors=[leaf], enabled=True)
+    for _ in range(v.rnd.randrange(1, 200)):
+        d.send("grad.backward", tensors=[loss], retain_graph=True)
+    if v.rnd.random() < 0.5:
+        return  # leaves with answers and notifications unread
+    while d._sent:
+        d.receive()
+    d.call("grad.watch", tensors=[leaf], enabled=False)
+    for n in d.notifications:
+        check((n["method"], n["params"]["tensor"]), ("grad.computed", leaf), "a gradient")
+
+
 # -- plugins --
 
 @action

@@ -58,7 +58,7 @@ INCLUDED_FAMILIES = {
 USES_LIBUV = {"daemon/server.c", "daemon/server.h", "daemon/executor/deadlines.c", "daemon/executor/executor.c",
               "daemon/executor/executor.h", "daemon/executor/turns.c", "daemon/executor/workers.c",
               "daemon/transport/announce.c", "daemon/transport/connection.c",
-              "daemon/transport/connection.h", "daemon/transport/life.c", "daemon/transport/notices.c", "daemon/transport/open.c",
+              "daemon/transport/connection.h", "daemon/transport/gradients.c", "daemon/transport/life.c", "daemon/transport/notices.c", "daemon/transport/open.c",
               "daemon/transport/spin.c", "daemon/transport/spin.h", "daemon/upkeep.c"}
 
 

@@ -72,19 +72,19 @@ static size_t lines(const char *p)
 START_TEST(only_a_watcher_is_told)
 {
     changed(1);
-    connections_notify_changes(&s);
+    connections_notify(&s);
     ck_assert_str_eq(received(), "");
     connection_watch(&c, true);
     connection_watch(&c, true); /* again: no effect */
     changed(2);
     changed(3);
-    connections_notify_changes(&s);
+    connections_notify(&s);
     ck_assert_str_eq(received(), CHANGED(2, "") CHANGED(3, ""));
     ck_assert_uint_eq(c.outstanding, 0);
     ck_assert_uint_eq(atomic_load(&c.unsent), 0);
     connection_watch(&c, false);
     changed(4);
-    connections_notify_changes(&s);
+    connections_notify(&s);
     ck_assert_str_eq(received(), "");
 }
 END_TEST
@@ -97,7 +97,7 @@ START_TEST(a_watch_begins_after_the_changes_before)
     changed(1);
     connection_watch(&c, true);
     changed(2);
-    connections_notify_changes(&s);
+    connections_notify(&s);
     ck_assert_str_eq(received(), CHANGED(2, ""));
     connection_watch(&earlier, false);
 }
@@ -110,7 +110,7 @@ START_TEST(a_client_that_does_not_read_gets_the_newest)
     connection_watch(&c, true);
     for (uint64_t i = 1; i <= LIMIT_WATCH_CHANGES + 5; i++) {
         changed(i);
-        connections_notify_changes(&s);
+        connections_notify(&s);
     }
     ck_assert_uint_eq(c.notices, LIMIT_WATCH_CHANGES);
     ck_assert_uint_eq(lines(received()), LIMIT_WATCH_CHANGES + 1);
@@ -119,7 +119,7 @@ START_TEST(a_client_that_does_not_read_gets_the_newest)
              LIMIT_WATCH_CHANGES + 5);
     ck_assert_str_eq(text + strlen(text) - strlen(newest), newest);
     changed(1000);
-    connections_notify_changes(&s);
+    connections_notify(&s);
     ck_assert_str_eq(received(), CHANGED(1000, ""));
 }
 END_TEST
@@ -129,7 +129,7 @@ START_TEST(a_kept_change_is_not_sent_after_the_watch)
     connection_watch(&c, true);
     for (uint64_t i = 1; i <= LIMIT_WATCH_CHANGES + 5; i++) {
         changed(i);
-        connections_notify_changes(&s);
+        connections_notify(&s);
     }
     connection_watch(&c, false);
     ck_assert_uint_eq(lines(received()), LIMIT_WATCH_CHANGES);
@@ -141,7 +141,7 @@ START_TEST(without_memory)
     connection_watch(&c, true);
     changed(1);
     dp_fault_arm(1);
-    connections_notify_changes(&s); /* the second try succeeds */
+    connections_notify(&s); /* the second try succeeds */
     bool hit = dp_fault_hit();
     dp_fault_arm(0);
     ck_assert(hit);
