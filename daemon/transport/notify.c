@@ -132,7 +132,7 @@ static void notify_gradients(struct server *s)
             continue;
         c->refs++;
         connection_send_gradients(c);
-        c->budget = INLINE_NS;
+        connection_begin_turn(c);
         c->settle(c);
         connection_unref(c);
     }
