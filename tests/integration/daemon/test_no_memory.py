@@ -403,6 +403,7 @@ CASES = [
     Case("grad.get", lambda f: (lambda x: ({"tensor": x}, [x]))(with_gradient(f)), gradient_undo),
     Case("grad.graph", with_graph(lambda x, y: {"tensors": [y]}), released),
     Case("grad.hook", lambda f: (lambda x: ({"tensor": x, "op": "aten::neg"}, [x]))(with_gradient(f)), released),
+    Case("grad.watch", lambda f: (lambda x: ({"tensors": [x], "enabled": True}, [x]))(with_gradient(f)), released),
     Case("grad.set", lambda f: (lambda x: ({"tensor": x, "grad": {"data": [7, 8, 9]}}, [x]))(with_gradient(f)), released),
     Case("grad.zero", lambda f: (lambda x: ({"tensors": [x]}, [x]))(with_gradient(f)), released),
     Case("map.release", lambda f: (lambda m, t: ({"maps": [m]}, [t]))(*shared(f)), released),
