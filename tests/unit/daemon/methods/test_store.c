@@ -145,5 +145,6 @@ END_TEST
 UNIT_SUITE(methods_store)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_tags(tc, "not_valgrind"); /* which lacks openat2() */
     tcase_add_loop_test(tc, saving_and_loading_at_the_nth_allocation_that_fails, 0, 2);
 }

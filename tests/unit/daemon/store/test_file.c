@@ -186,6 +186,7 @@ END_TEST
 
 UNIT_SUITE(store_file)
 {
+    tcase_set_tags(tc, "not_valgrind"); /* which lacks openat2() */
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, no_path_leads_out, 0, sizeof(paths) / sizeof(paths[0]));
     tcase_add_test(tc, a_directory_is_no_file);

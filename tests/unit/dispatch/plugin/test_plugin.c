@@ -356,5 +356,11 @@ UNIT_SUITE(plugin)
     tcase_add_test(tc, plugin_reload_names_what_the_new_file_lacks);
     tcase_add_test(tc, plugin_reload_takes_the_new_file);
     tcase_add_test(tc, plugin_reload_keeps_its_place);
+}
+
+UNIT_SUITE(plugin_flat)
+{
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_tags(tc, "not_valgrind"); /* whose own memory grows */
     tcase_add_test(tc, plugin_reloads_under_load_leave_everything_flat);
 }
