@@ -33,6 +33,20 @@ int tensor_describe(request *rq, const tensor_describe_params *p, jw *w, dp_erro
     return rc == 0 ? tensor_to_json(rq, w, t, (uint64_t)p->tensor, RETURN_DESCRIBED, err) : rc;
 }
 
+/* Move the storage of `t` into shared memory: `*out`, owned.  The request has pinned the shapes of
+ * before, and so the memory that was replaced; the new pin lets a second call release it. */
+static int share(request *rq, const dp_tensor *t, dp_shared **out, dp_error *err)
+{
+    bool was_shared = dp_tensor_is_shared(t);
+    dp_shared *again;
+    int rc = dp_tensor_share(t, session_account(rq->session), out, err);
+
+    if (rc == 0 && !was_shared && dp_shapes_pin(NULL) == 0 &&
+        dp_tensor_share(t, session_account(rq->session), &again, NULL) == 0)
+        dp_shared_unref(again);
+    return rc;
+}
+
 /* Move the storage of `t` into shared memory, and describe `t` with the place of its elements. */
 static int read_shared(request *rq, dp_tensor *t, uint64_t handle, jw *w, dp_error *err)
 {
@@ -45,7 +59,7 @@ static int read_shared(request *rq, dp_tensor *t, uint64_t handle, jw *w, dp_err
                             "elements; call aten::resolve_conj and aten::resolve_neg first");
     if (!dp_tensor_is_shared(t) && !run_is_quick(rq, dp_tensor_storage_bytes(t)))
         return DP_EWORKER; /* its bytes are copied, once */
-    int rc = dp_tensor_share(t, session_account(rq->session), &s, err);
+    int rc = share(rq, t, &s, err);
     if (rc < 0)
         return rc;
     uint64_t map = shared_to_answer(rq, s, &fresh, err);

@@ -7,11 +7,13 @@
 #include "base/kind.h"
 #include "room.h"
 
-/* Return how many bytes `piece` uses; it is a storage without its growths, or the memory of one
- * growth. */
+/* Return how many bytes `piece` is charged for; it is a storage without its growths, or the memory
+ * of one growth. */
 static uint64_t piece_bytes(const dpi_storage *piece)
 {
-    return piece->memoryless ? 0 : piece->bytes;
+    if (piece->memoryless)
+        return 0;
+    return piece->release == dpi_shared_release ? dpi_shared_bytes(piece->bytes) : piece->bytes;
 }
 
 static unsigned state_of(const dpi_growth *g)
@@ -123,7 +125,7 @@ static int growth_fill(const dpi_storage *s, dp_account *a, size_t bytes, bool s
 static int growth_charged(dpi_storage *s, dp_account *a, size_t bytes, bool shared, dpi_growth *g,
                           dp_error *err)
 {
-    size_t counted = s->memoryless ? 0 : bytes;
+    size_t counted = s->memoryless ? 0 : shared ? dpi_shared_bytes(bytes) : bytes;
     int rc = dpi_storage_charge_growth(s, a, counted, err);
 
     if (rc == DP_OK && (rc = growth_fill(s, a, bytes, shared, g, err)) < 0)

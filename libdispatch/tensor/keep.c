@@ -116,7 +116,7 @@ static __attribute__((cold, noinline)) int charge_or_fail(dpi_storage *s, dp_acc
                                                           dp_error *err)
 {
     dpi_charge c;
-    int rc = dpi_charge_begin(&c, a, s->bytes, err);
+    int rc = dpi_charge_begin(&c, a, s->total_bytes, err);
 
     if (rc == 0)
         dpi_storage_set_charge(s, c);
@@ -125,10 +125,10 @@ static __attribute__((cold, noinline)) int charge_or_fail(dpi_storage *s, dp_acc
 
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err)
 {
-    if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->bytes)))
+    if (DPI_UNLIKELY(!dpi_account_add(a, DP_HOLDER_INTERMEDIATES, s->total_bytes)))
         return charge_or_fail(s, a, err);
     dpi_account_ref(a);
-    dpi_storage_set_charge(s, (dpi_charge){word_of(a, DP_HOLDER_INTERMEDIATES), s->bytes});
+    dpi_storage_set_charge(s, (dpi_charge){word_of(a, DP_HOLDER_INTERMEDIATES), s->total_bytes});
     return 0;
 }
 

@@ -112,6 +112,8 @@ int dpi_storage_share(dpi_storage *s, dp_account *a, dp_shared **out, dp_error *
 /* Allocate the data of `s`, whose size is set, as memory that other processes can map.  `a`: the
  * account whose freed shared memory may be used again; NULL: none. */
 int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err);
+/* Return how many bytes the memory of a storage of `bytes` bytes takes: whole pages. */
+size_t dpi_shared_bytes(size_t bytes);
 /* dpi_storage.release of a storage in shared memory: drop the dp_shared `shared`. */
 void dpi_shared_release(void *shared);
 /* Take `charge` and refund it when `shared` is freed. */
@@ -127,7 +129,7 @@ static inline void dpi_storage_set_charge(dpi_storage *s, dpi_charge charge)
     s->call_made_bytes = charge.bytes;
     atomic_store_explicit(&s->charged, charge.word, memory_order_relaxed);
 }
-/* Charge the bytes of the new storage `s` to account `a` before allocating them. */
+/* Charge s->total_bytes of the new storage `s` to account `a` before allocating its bytes. */
 int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
 /* Return the charge of `s`, whose last reference was dropped.  The caller must end that charge. */
 dpi_charge dpi_storage_charge_of(const dpi_storage *s);

@@ -223,6 +223,13 @@ static int use(dpi_storage *s, dp_shared *shared)
     return DP_OK;
 }
 
+size_t dpi_shared_bytes(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    return bytes > 0 ? (bytes + page - 1) / page * page : page;
+}
+
 /* Let `s` have its data in a new memfd of `bytes` bytes, for which `a` pays. */
 static int use_new(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 {
@@ -246,12 +253,10 @@ static int use_new(dpi_storage *s, dp_account *a, size_t bytes, dp_error *err)
 
 int dpi_shared_new(dpi_storage *s, dp_account *a, dp_error *err)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = s->bytes > 0 ? s->bytes : 1;
-
     if (s->bytes > (size_t)DP_LIMIT_STORAGE_BYTES)
         return dp_error_set(err, DP_ERESOURCE, "%zu bytes of shared memory, at most %zu", s->bytes,
                             (size_t)DP_LIMIT_STORAGE_BYTES);
-    bytes = (bytes + page - 1) / page * page;
+    size_t bytes = dpi_shared_bytes(s->bytes);
     int rc = dpi_shared_count(a, err);
     if (rc < 0)
         return rc;

@@ -69,6 +69,8 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
                            : dpi_block_new(d, s, from.streams, err);
     if (from.shared != NULL && dpi_shared_new(s, from.shared, NULL) == DP_OK)
         return DP_OK;
+    if (s->total_bytes > s->bytes) /* it was charged for whole pages */
+        dpi_charge_end(dpi_storage_split_charge(s, s->total_bytes - s->bytes, true));
     s->data = dpi_memory_alloc(s->bytes);
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
@@ -163,9 +165,9 @@ int dpi_storage_init_memory(dpi_storage *s, dpi_target at, size_t bytes, dp_erro
     if (rc < 0)
         return rc;
     storage_clear(s, device, bytes);
-    s->total_bytes = bytes;
     dp_account *shared =
         at.account != NULL && dpi_account_shares(at.account, bytes) ? at.account : NULL;
+    s->total_bytes = shared != NULL && d->host ? dpi_shared_bytes(bytes) : bytes;
     rc = memory_init(s, d, at.account, (source){at.streams, NULL, shared}, err);
     dpi_device_leave(d);
     return rc;

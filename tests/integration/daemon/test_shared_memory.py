@@ -95,6 +95,30 @@ def test_a_descriptor_travels_once_and_shows_later_writes(daemon):
             equal(seen[:16], floats(11, 12, 13, 14))
 
 
+def test_memory_that_a_memfd_replaced_is_released(daemon):
+    with daemon.connect() as d:
+        held = lambda: sum(v["bytes"] for v in d.call("session.get")["account"].values())
+        t = d.op("aten::ones", [1 << 20])["tensor"]
+        os.close(d.call("tensor.read", tensor=t, **{"as": "fd"})["fd"])
+        equal((held(), d.call("server.status")["bytes"]), (4 << 20, 4 << 20))
+
+
+def test_the_pages_of_a_memfd_are_charged(daemon):
+    with daemon.connect() as d:
+        held = lambda: sum(v["bytes"] for v in d.call("session.get")["account"].values())
+        tensors = [d.op("aten::ones", [1])["tensor"] for _ in range(10)]
+        equal(held(), 40)
+        for t in tensors:
+            os.close(d.call("tensor.read", tensor=t, **{"as": "fd"})["fd"])
+        equal(held(), 10 * mmap.PAGESIZE)
+        d.release(*tensors)
+        equal(held(), 10 * mmap.PAGESIZE, "what is mapped is charged")
+        d.call("tensor.read", tensor=d.op("aten::ones", [1])["tensor"])
+        d.call("tensor.release", all=True)
+        d.call("map.release", maps=list(range(1, 11)))
+        equal(held(), 0)
+
+
 def test_nobody_can_write_what_the_daemon_exports(daemon):
     with daemon.connect() as d:
         t, memory = d.map(d.call("tensor.create", data=[1.0, 2.0]))
