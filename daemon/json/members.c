@@ -1,4 +1,4 @@
-/* members.c -- finds two members of an object with the same name. */
+/* members.c -- names of members: finds two that are equal in an object, and the id of a request. */
 #include "json/text.h"
 #include <stdlib.h>
 
@@ -23,4 +23,10 @@ int json_name_repeated(const cJSON *object, size_t n, dp_error *err)
             rc = dp_error_set(err, DP_EVALUE, "duplicate member '%.100s'", names[i]);
     dp_free(names);
     return rc;
+}
+
+bool json_is_request_id(cJSON *const *open, unsigned depth, const char *name)
+{
+    return depth > 0 && depth == 1u + (open[0]->type == cJSON_Array) && name != NULL &&
+           same_name(name, "id");
 }

@@ -279,7 +279,9 @@ static int read_number(scan *x, size_t start, bool integral, double *out)
     *out = strtod_l(x->s + start, NULL, c_locale);
     if (!isfinite(*out))
         return fail(x, start, "number too large for a double");
-    if (integral && fabs(*out) >= (double)JSON_EXACT_INT)
+    /* the envelope refuses an id, as part of valid JSON; the number's node is the newest */
+    if (integral && fabs(*out) >= (double)JSON_EXACT_INT &&
+        !json_is_request_id(x->open, x->depth, x->next[-1].string))
         return fail(x, start, "bare integer of 2^53 or more: write {\"int\":\"...\"}");
     return 0;
 }

@@ -26,6 +26,9 @@ block *json_block_new(size_t nodes, size_t text);
 /* Check that the names of the `n` members of `object` differ.  DP_EVALUE: two names are equal.
  * DP_ERESOURCE: out of memory. */
 int json_name_repeated(const cJSON *object, size_t n, dp_error *err);
+/* Is `name` (NULL: none) that of member "id" of a message, or of a request in a batch?  `open`
+ * [depth]: the containers around it, outermost first. */
+bool json_is_request_id(cJSON *const *open, unsigned depth, const char *name);
 
 /* -- print.c -- */
 

@@ -70,6 +70,21 @@ def examples(prefix):
 
 # -- messages ---------------------------------------------------------------------------------------
 
+def test_an_id_that_is_too_large_is_a_wrong_request(f):
+    text = "id: expected a string or an integer below 2^53 but got number"
+    for number in (2**53, -2**53, 10**60):
+        answer = f.raw(b'{"jsonrpc":"2.0","id":%d,"method":"server.status"}' % number)
+        equal((answer["id"], answer["error"]), (None, {"code": -32600, "message": text}))
+        batch = f.raw(b'[{"jsonrpc":"2.0","id":1,"method":"rpc.none"},{"id":%d,"jsonrpc":"2.0","method":"x"}]' % number)
+        equal([(a["id"], a["error"]["code"]) for a in batch], [(1, -32601), (None, -32600)])
+        # elsewhere it is no value, because a double would lose digits
+        for line in (b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"id":%d}}', b'{"id":[%d]}', b'%d', b'[[{"id":%d}]]'):
+            answer = f.raw(line % number)
+            equal(answer["error"]["code"], -32700, answer["error"]["message"])
+    equal(f.raw(b'{"jsonrpc":"2.0","id":%d,"method":"rpc.none"}' % (2**53 - 1))["id"], 2**53 - 1)
+    equal(f.raw(b'{"jsonrpc":"2.0","id":%d,"method":"x",}' % (2**53))["error"]["code"], -32700)
+
+
 def test_bad_examples(f):
     seen = 0
     for name, line in examples("n_"):

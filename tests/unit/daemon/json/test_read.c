@@ -34,6 +34,8 @@ static const struct {
     {"1e309", "number too large for a double at byte 1"},
     {"[-1e400]", "number too large for a double at byte 2"},
     {"9007199254740992", "bare integer of 2^53 or more: write {\"int\":\"...\"} at byte 1"},
+    {"{\"a\":{\"id\":9007199254740992}}", "bare integer of 2^53 or more: write {\"int\":\"...\"} "
+                                          "at byte 12"},
     {"-9007199254740992", "bare integer of 2^53 or more: write {\"int\":\"...\"} at byte 1"},
     {"\"a", "string without an end at byte 1"},
     {"\"\n\"", "control character in a string at byte 2"},
@@ -83,6 +85,8 @@ static const char *const accepted[] = {
     "9007199254740991",
     "1e308",
     "9007199254740992.0",
+    "{\"id\":9007199254740992}",
+    "[1,{\"id\":-9007199254740992}]",
     "[[],{},\"\\ud83d\\ude00\"]",
     "{\"a\":{\"a\":1},\"b\":[{\"a\":2}]}",
     "\"\xf0\x9f\x98\x80\"",
