@@ -272,14 +272,13 @@ static void set_up(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* Convert a number, whose grammar was checked, by strtod().  DP_EVALUE: it is too large. */
+/* Convert the number of the newest node by strtod().  DP_EVALUE: it is too large, and no id. */
 static int read_number(scan *x, size_t start, bool integral, double *out)
 {
     pthread_once(&once, set_up);
     *out = strtod_l(x->s + start, NULL, c_locale);
     if (!isfinite(*out))
         return fail(x, start, "number too large for a double");
-    /* the envelope refuses an id, as part of valid JSON; the number's node is the newest */
     if (integral && fabs(*out) >= (double)JSON_EXACT_INT &&
         !json_is_request_id(x->open, x->depth, x->next[-1].string))
         return fail(x, start, "bare integer of 2^53 or more: write {\"int\":\"...\"}");
@@ -320,10 +319,11 @@ static int scan_number(scan *x, double *out)
             return fail_char(x, "a digit");
     }
     if (x->i - start > LIMIT_SIZE(JSON_NUMBER_BYTES))
-        return LIMIT_REACHED(JSON_NUMBER_BYTES, x->i - start,
-                             dp_error_set(x->err, DP_EVALUE,
-                                          "number of %zu characters, at most %zu, at byte %zu",
-                                          x->i - start, LIMIT_SIZE(JSON_NUMBER_BYTES), start + 1));
+        return LIMIT_REACHED(
+            JSON_NUMBER_BYTES, x->i - start,
+            dp_error_set(x->err, DP_EVALUE,
+                         "number of %zu characters, at most %zu (json_number_bytes), at byte %zu",
+                         x->i - start, LIMIT_SIZE(JSON_NUMBER_BYTES), start + 1));
     if (exponent || digits + fraction > EXACT_DIGITS)
         return read_number(x, start, integral, out);
     /* both operands are exact, so the quotient is the double nearest to the number */
@@ -394,8 +394,9 @@ static int scan_open(scan *x, cJSON *j, bool *inside)
 
     if (x->depth >= LIMIT_SIZE(JSON_DEPTH))
         return LIMIT_REACHED(JSON_DEPTH, x->depth + 1,
-                             dp_error_set(x->err, DP_EVALUE, "nested deeper than %zu at byte %zu",
-                                          LIMIT_SIZE(JSON_DEPTH), x->i + 1));
+                             dp_error_set(x->err, DP_EVALUE,
+                                          "nested %u deep, at most %zu (json_depth), at byte %zu",
+                                          x->depth + 1, LIMIT_SIZE(JSON_DEPTH), x->i + 1));
     j->type = object ? cJSON_Object : cJSON_Array;
     x->i++;
     skip_space(x);
@@ -415,9 +416,10 @@ static int scan_value(scan *x, bool *inside)
     skip_space(x);
     *inside = false;
     if (++x->nodes > LIMIT_SIZE(JSON_NODES))
-        return LIMIT_REACHED(
-            JSON_NODES, x->nodes,
-            dp_error_set(x->err, DP_EVALUE, "more than %zu values", LIMIT_SIZE(JSON_NODES)));
+        return LIMIT_REACHED(JSON_NODES, x->nodes,
+                             dp_error_set(x->err, DP_EVALUE,
+                                          "%zu values or more, at most %zu (json_nodes)", x->nodes,
+                                          LIMIT_SIZE(JSON_NODES)));
     cJSON *j = add_node(x);
     char c = peek(x);
     if (j == NULL)

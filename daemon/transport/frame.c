@@ -155,6 +155,7 @@ static int next_line(frame *f, char **line, size_t *bytes)
 
     while (f->start < f->end && line_end(f, &n)) {
         if (n > f->max_line) {
+            *bytes = n;
             f->announces = has_word(f->in + f->start, n);
             consume(f, n + 1);
             return FRAME_LONG;
@@ -165,7 +166,8 @@ static int next_line(frame *f, char **line, size_t *bytes)
     }
     if (f->end - f->start <= f->max_line)
         return FRAME_MORE;
-    f->announces = has_word(f->in + f->start, f->end - f->start);
+    *bytes = f->end - f->start;
+    f->announces = has_word(f->in + f->start, *bytes);
     f->state = SKIP;
     return FRAME_LONG;
 }

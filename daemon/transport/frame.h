@@ -37,7 +37,8 @@ void frame_fini(frame *f);
 size_t frame_space(frame *f, char **p);
 void frame_filled(frame *f, size_t n);
 /* Find the next message.  Returns one of FRAME_*.  For FRAME_LINE, `*line` is owned by the caller,
- * NUL-terminated and without its LF. */
+ * NUL-terminated and without its LF.  For FRAME_LONG, `*bytes` is the number of bytes of the line
+ * that were received. */
 int frame_next(frame *f, char **line, size_t *bytes);
 /* Set the length of the body of the line that was found last; 0: none.  Called if
  * frame.announces. */

@@ -44,13 +44,14 @@ static void refuse_line(struct connection *c, const dp_error *err)
     connection_refuse(c, err, c->frame.announces || c->n_fds > 0);
 }
 
-static void refuse_long(struct connection *c)
+/* Refuse a line of which `bytes` bytes were received. */
+static void refuse_long(struct connection *c, size_t bytes)
 {
     dp_error err = DP_ERROR_INIT;
 
-    dp_error_set(&err, DP_EVALUE, "line is longer than %lld bytes (line_bytes)",
-                 (long long)c->frame.max_line);
-    LIMIT_REACHED(LINE_BYTES, c->frame.max_line + 1, err.code);
+    dp_error_set(&err, DP_EVALUE, "line of %zu bytes or more, at most %zu (line_bytes)", bytes,
+                 c->frame.max_line);
+    LIMIT_REACHED(LINE_BYTES, bytes, err.code);
     refuse_line(c, &err);
 }
 
@@ -146,7 +147,7 @@ bool connection_take_messages(struct connection *c)
         else if (found == FRAME_BODY)
             take_body(c);
         else if (found == FRAME_LONG)
-            refuse_long(c);
+            refuse_long(c, bytes);
         else if (found == FRAME_NO_MEMORY)
             refuse_for_memory(c);
         else

@@ -124,7 +124,7 @@ def test_depth_bombs(f):
             for line in (nested, b'{"jsonrpc":"2.0","id":1,"method":"tensor.create","params":{"data":%s}}' % nested):
                 answer = f.raw(line)
                 equal(answer["error"]["code"], -32700)
-                contains(answer["error"]["message"], "nested deeper than 128")
+                contains(answer["error"]["message"], "nested 129 deep, at most 128 (json_depth)")
     f.unchanged("depth bombs")
 
 

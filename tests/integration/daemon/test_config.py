@@ -65,9 +65,9 @@ def test_a_config_sets_limits_that_hold():
         d.call("tensor.release", all=True)
         deep = "[" * 25 + "]" * 25
         d.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"tensor.create","params":{"data":' + deep.encode() + b"}}\n")
-        contains(d.receive_message()["error"]["message"], "nested deeper than 20")
+        contains(d.receive_message()["error"]["message"], "nested 21 deep, at most 20 (json_depth)")
         d.send_bytes(b"x" * 3000 + b"\n")
-        contains(d.receive_message()["error"]["message"], "longer than 2048 bytes")
+        contains(d.receive_message()["error"]["message"], "bytes or more, at most 2048 (line_bytes)")
 
 
 def test_a_wrong_config_is_refused_with_file_and_line():

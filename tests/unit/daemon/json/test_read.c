@@ -57,7 +57,7 @@ static const struct {
     {"0000000000000000000000000000000000000000000000000000000000000000000000",
      "number with a leading zero at byte 1"},
     {"0.0000000000000000000000000000000000000000000000000000000000000000000001",
-     "number of 72 characters, at most 63, at byte 1"},
+     "number of 72 characters, at most 63 (json_number_bytes), at byte 1"},
 };
 
 START_TEST(refused_with_its_place)
@@ -182,9 +182,9 @@ START_TEST(depth_is_limited)
     ck_assert_int_eq(json_parse(deepest, strlen(deepest), &j, &err), 0);
     json_free(j);
     ck_assert_int_eq(json_parse(deeper, strlen(deeper), &j, &err), DP_EVALUE);
-    ck_assert_str_eq(err.message, "nested deeper than 128 at byte 641");
+    ck_assert_str_eq(err.message, "nested 129 deep, at most 128 (json_depth), at byte 641");
     ck_assert_int_eq(json_parse(bomb, strlen(bomb), &j, &err), DP_EVALUE);
-    ck_assert_str_eq(err.message, "nested deeper than 128 at byte 129");
+    ck_assert_str_eq(err.message, "nested 129 deep, at most 128 (json_depth), at byte 129");
     dp_free(deepest);
     dp_free(deeper);
     dp_free(bomb);
@@ -284,7 +284,7 @@ START_TEST(values_are_limited)
     line[0] = '[';
     line[n - 1] = ']';
     ck_assert_int_eq(json_parse(line, n, &root, &err), DP_EVALUE);
-    ck_assert_str_eq(err.message, "more than 1048576 values");
+    ck_assert_str_eq(err.message, "1048577 values or more, at most 1048576 (json_nodes)");
     free(line);
 }
 END_TEST
