@@ -25,5 +25,6 @@ static int adagrad_(dp_call *call)
 }
 
 DP_LIBRARY_META(optim, CPU, DP_IMPL("adagrad_", adagrad_), DP_IMPL("adagrad_.tensor_lr", adagrad_))
+DP_LIBRARY_IMPL(optim, BackendSelect, DP_IMPL_BELOW("adagrad_", optim_select_backend))
 DP_LIBRARY_IMPL(optim, Autograd, DP_IMPL_FALLTHROUGH("adagrad_"),
                 DP_IMPL_FALLTHROUGH("adagrad_.tensor_lr"))

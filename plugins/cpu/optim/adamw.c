@@ -64,6 +64,8 @@ static int fused_adam_(dp_call *call)
 
 DP_LIBRARY_META(optim, CPU, DP_IMPL("adam_", adam_), DP_IMPL("adam_.tensor_lr", adam_),
                 DP_IMPL("adamw_", adamw_), DP_IMPL("adamw_.tensor_lr", adamw_))
+DP_LIBRARY_IMPL(optim, BackendSelect, DP_IMPL_BELOW("adam_", optim_select_backend),
+                DP_IMPL_BELOW("adamw_", optim_select_backend))
 DP_LIBRARY_IMPL(optim, Autograd, DP_IMPL_FALLTHROUGH("adam_"),
                 DP_IMPL_FALLTHROUGH("adam_.tensor_lr"), DP_IMPL_FALLTHROUGH("adamw_"),
                 DP_IMPL_FALLTHROUGH("adamw_.tensor_lr"))

@@ -3,7 +3,7 @@
  *
  * Operators: clip_grad_norm, clip_grad_value. */
 #include "clip_grad.h"
-#include "blocks.h"
+#include "optim.h"
 #include "core/dense.h"
 
 /* -- the norm of all gradients -- */
@@ -222,5 +222,7 @@ static int clip_grad_value_(dp_call *call)
 
 DP_LIBRARY_META(optim, CPU, DP_IMPL("clip_grad_norm_", clip_grad_norm_),
                 DP_IMPL("clip_grad_value_", clip_grad_value_))
+DP_LIBRARY_IMPL(optim, BackendSelect, DP_IMPL_BELOW("clip_grad_norm_", optim_select_backend),
+                DP_IMPL_BELOW("clip_grad_value_", optim_select_backend))
 DP_LIBRARY_IMPL(optim, Autograd, DP_IMPL_FALLTHROUGH("clip_grad_norm_"),
                 DP_IMPL_FALLTHROUGH("clip_grad_value_"))

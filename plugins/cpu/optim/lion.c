@@ -22,5 +22,6 @@ static int lion_(dp_call *call)
 }
 
 DP_LIBRARY_META(optim, CPU, DP_IMPL("lion_", lion_), DP_IMPL("lion_.tensor_lr", lion_))
+DP_LIBRARY_IMPL(optim, BackendSelect, DP_IMPL_BELOW("lion_", optim_select_backend))
 DP_LIBRARY_IMPL(optim, Autograd, DP_IMPL_FALLTHROUGH("lion_"),
                 DP_IMPL_FALLTHROUGH("lion_.tensor_lr"))

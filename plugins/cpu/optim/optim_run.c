@@ -171,6 +171,18 @@ static void write_steps(const optim_step *s, const numbers *n)
 
 /* -- the step -- */
 
+int optim_select_backend(dp_call *call)
+{
+    dp_keyset keys = dp_keyset_below(call->keys, call->key);
+
+    if (keys.backend == 0) {
+        keys = dp_keyset_of(DP_KEY(DP_F_Dense));
+        keys.backend = dp_device_keys(DP_DEVICE_CPU).backend;
+    }
+    return dp_redispatch_boxed(call->ctx, call->op, keys, call->args, call->n_args, call->rets,
+                               call->n_rets);
+}
+
 typedef struct job {
     const optim_step *s;
     const optim_own *own;

@@ -28,5 +28,6 @@ static int rmsprop_(dp_call *call)
 }
 
 DP_LIBRARY_META(optim, CPU, DP_IMPL("rmsprop_", rmsprop_), DP_IMPL("rmsprop_.tensor_lr", rmsprop_))
+DP_LIBRARY_IMPL(optim, BackendSelect, DP_IMPL_BELOW("rmsprop_", optim_select_backend))
 DP_LIBRARY_IMPL(optim, Autograd, DP_IMPL_FALLTHROUGH("rmsprop_"),
                 DP_IMPL_FALLTHROUGH("rmsprop_.tensor_lr"))

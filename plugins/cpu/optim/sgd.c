@@ -25,4 +25,5 @@ static int sgd_(dp_call *call)
 }
 
 DP_LIBRARY_META(optim, CPU, DP_IMPL("sgd_", sgd_), DP_IMPL("sgd_.tensor_lr", sgd_))
+DP_LIBRARY_IMPL(optim, BackendSelect, DP_IMPL_BELOW("sgd_", optim_select_backend))
 DP_LIBRARY_IMPL(optim, Autograd, DP_IMPL_FALLTHROUGH("sgd_"), DP_IMPL_FALLTHROUGH("sgd_.tensor_lr"))

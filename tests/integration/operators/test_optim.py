@@ -142,6 +142,25 @@ def test_a_gradient_of_none_leaves_parameter_and_state(daemon):
         d.call("tensor.release", all=True)
 
 
+def test_a_step_over_nothing(daemon):
+    """torch.optim's functional forms loop over no parameter, and clip_grad_norm_([]) is tensor(0.)."""
+    lists_of = {"sgd_": 3, "adam_": 6, "adamw_": 6, "rmsprop_": 5, "adagrad_": 4, "lion_": 3}
+    with daemon.connect() as d:
+        for op, n in lists_of.items():
+            for name, lr in ((op, {"float": 0.1}), (op + ".tensor_lr", literal([], 0.1))):
+                call = lambda **options: d.call("op.call", op=f"optim::{name}", args=[[]] * n, kwargs={"lr": lr, **options})
+                equal(call()["outputs"], [], name)
+                equal(call(found_inf=literal([1], 1))["outputs"], [], name)
+                raises(lambda: call(weight_decay={"float": -1}), "ValueError", "Invalid weight_decay value: -1")
+        norm = d.call("op.call", op="optim::clip_grad_norm_", args=[[], 1], **{"return": "data"})["outputs"][0]
+        equal((norm["dtype"], norm["shape"], norm["device"], norm["data"]), ("float32", [], "cpu", 0))
+        equal(d.call("op.call", op="optim::clip_grad_value_", args=[[], 1])["outputs"], [])
+        raises(lambda: d.call("op.call", op="optim::sgd_", args=[[], [], [made(d, [1], 0)]], kwargs={"lr": 1, "momentum": 1}),
+               "RuntimeError", "same number of tensors")
+        raises(lambda: d.op("aten::_foreach_add.Scalar", [], 1), "NotImplementedError", "no argument is a tensor")
+        d.call("tensor.release", all=True)
+
+
 def test_found_inf_changes_nothing_and_grad_scale_divides(daemon):
     with daemon.connect() as d:
         given, scaled = lists(d), lists(d)
