@@ -3,7 +3,7 @@
  *
  * The engine walks the graph as always, in fake mode, and gives no tensor a gradient.  A meter
  * counts the bytes of what the formulas make, and those that the graph has saved until the node
- * that saved them has run. */
+ * that saved them has run.  What a leaf or a handle keeps is not freed then. */
 #include "engine.h"
 #include "tensor/meter.h"
 #include "tensor/room.h"
@@ -19,6 +19,7 @@ typedef struct op_sum {
 typedef struct saved_storage {
     const dpi_storage *storage; /* NULL: free slot */
     uint64_t count;             /* how often nodes that have not run save it */
+    bool stays;                 /* a leaf has it, or a holder that is not the graph */
 } saved_storage;
 
 struct dpi_dry {
@@ -90,25 +91,44 @@ static int each_saved(dpi_engine *g, dpi_node *n, saved_fn see, void *arg)
     return rc;
 }
 
-static int add_storage(dpi_engine *g, const dpi_saved *s, void *arg)
+/* Find the storage in the table, or add it: *out. */
+static int find_storage(dpi_engine *g, dpi_storage *storage, saved_storage **out)
 {
     dpi_dry *d = g->dry;
-    const dpi_storage *storage = s->geometry->storage;
 
-    (void)arg;
     if (d->table == NULL || 2 * d->n_storages >= d->mask) {
         int rc = table_grow(g);
         if (rc < 0)
             return rc;
     }
-    saved_storage *slot = slot_of(d, storage);
-    if (slot->storage == NULL) {
-        slot->storage = storage;
+    *out = slot_of(d, storage);
+    if ((*out)->storage == NULL) {
+        **out = (saved_storage){storage, 0, dpi_storage_is_held(storage)};
         d->n_storages++;
-        dpi_meter_add(d->meter, storage->bytes);
     }
-    slot->count++;
     return 0;
+}
+
+static int add_storage(dpi_engine *g, const dpi_saved *s, void *arg)
+{
+    saved_storage *slot;
+    int rc = find_storage(g, s->geometry->storage, &slot);
+
+    (void)arg;
+    if (rc == 0 && slot->count++ == 0)
+        dpi_meter_add(g->dry->meter, slot->storage->bytes);
+    return rc;
+}
+
+/* The graph keeps leaf `t` until it is freed, and so the leaf's storage. */
+static int keep_leaf(dpi_engine *g, const dp_tensor *t)
+{
+    saved_storage *slot;
+    int rc = find_storage(g, dpi_storage_of(t), &slot);
+
+    if (rc == 0)
+        slot->stays = true;
+    return rc;
 }
 
 static int remove_storage(dpi_engine *g, const dpi_saved *s, void *arg)
@@ -118,7 +138,7 @@ static int remove_storage(dpi_engine *g, const dpi_saved *s, void *arg)
     saved_storage *slot = slot_of(g->dry, storage);
 
     /* a storage that was not there at first: another connection has given a leaf other elements */
-    if (slot->storage != NULL && slot->count > 0 && --slot->count == 0)
+    if (slot->storage != NULL && slot->count > 0 && --slot->count == 0 && !slot->stays)
         dpi_meter_sub(g->dry->meter, storage->bytes);
     return 0;
 }
@@ -138,7 +158,9 @@ int dpi_dry_begin(dpi_engine *g)
     int rc = 0;
 
     for (uint32_t i = 0; i < g->n_tasks && rc == 0; i++)
-        if (!g->tasks[i].at.leaf)
+        if (g->tasks[i].at.leaf)
+            rc = keep_leaf(g, g->tasks[i].at.to);
+        else
             rc = each_saved(g, g->tasks[i].at.to, add_storage, NULL);
     if (rc == 0)
         g->o->dry->saved_bytes = dpi_meter_now(g->dry->meter);

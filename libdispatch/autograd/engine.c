@@ -203,7 +203,7 @@ static int commit(engine *g)
     if (rc == 0)
         rc = dpi_retained_sum(g->ctx, &g->retained);
     if (rc == 0)
-        rc = dpi_leaves_sum(g->ctx, g->create, leaves, n);
+        rc = dpi_leaves_sum(g->ctx, g->create, false, leaves, n);
     if (rc == 0)
         rc = dpi_leaves_store(g->ctx, leaves, n);
     if (rc == 0)
@@ -238,6 +238,21 @@ static int commit_alone(engine *g)
     return rc;
 }
 
+/* Compute what the gradients of the leaves would be, for the bytes that this takes. */
+static int sum_leaves(engine *g)
+{
+    char *at = g->ctx->arena.at;
+    dpi_leaf_grad *leaves;
+    uint32_t n = 0;
+    int rc = list_leaves(g, &leaves, &n);
+
+    if (rc == 0)
+        rc = dpi_leaves_sum(g->ctx, g->create, true, leaves, n);
+    dpi_leaves_release(leaves, n);
+    dpi_arena_rewind(&g->ctx->arena, at);
+    return rc;
+}
+
 /* Run a backward that changes nothing, in fake mode. */
 static int run_dry(engine *g)
 {
@@ -250,6 +265,8 @@ static int run_dry(engine *g)
         rc = run_all(g);
     if (rc == 0)
         rc = dpi_hooks_of_leaves(g);
+    if (rc == 0)
+        rc = sum_leaves(g);
     if (rc == 0)
         rc = dpi_dry_report(g);
     dp_guard_leave(g->ctx, depth);

@@ -155,8 +155,9 @@ typedef struct dpi_leaf_grad {
      * becomes the leaf's gradient */
     dp_tensor *have;
 } dpi_leaf_grad;
-/* Compute what the gradients of the leaves in l [n] will be.  Changes no leaf. */
-int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n);
+/* Compute what the gradients of the leaves in l [n] will be.  Changes no leaf.  `dry`: the sums are
+ * fakes, and no leaf gets them. */
+int dpi_leaves_sum(dp_ctx *ctx, bool create, bool dry, dpi_leaf_grad *l, uint32_t n);
 /* Make the sums the gradients of the leaves.  Fails only if a device does. */
 int dpi_leaves_store(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n);
 void dpi_leaves_release(dpi_leaf_grad *l, uint32_t n);

@@ -75,7 +75,7 @@ static int add_broadcast(dp_ctx *ctx, dpi_leaf_grad *l)
 }
 
 /* Add l->have to l->grad, and decide how the leaf gets the sum. */
-static int sum_one(dp_ctx *ctx, bool create, dpi_leaf_grad *l)
+static int sum_one(dp_ctx *ctx, bool create, bool dry, dpi_leaf_grad *l)
 {
     int rc = 0;
 
@@ -88,7 +88,7 @@ static int sum_one(dp_ctx *ctx, bool create, dpi_leaf_grad *l)
     if (create || dpi_geometry_of(l->have)->parts != NULL ||
         dpi_geometry_of(l->grad)->parts != NULL)
         l->have = dp_tensor_unref(l->have); /* the leaf gets the sum itself */
-    else if ((rc = dpi_overlap_check(l->have, NULL, &ctx->error)) == 0 &&
+    else if (!dry && (rc = dpi_overlap_check(l->have, NULL, &ctx->error)) == 0 &&
              dpi_is_memoryless(l->grad) && !dpi_is_memoryless(l->have))
         rc = dpi_no_data(dpi_storage_of(l->grad), &ctx->error);
     return rc;
@@ -127,7 +127,7 @@ static int join_shared(dp_ctx *ctx, dpi_leaf_grad *l, uint32_t n)
     return rc;
 }
 
-int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n)
+int dpi_leaves_sum(dp_ctx *ctx, bool create, bool dry, dpi_leaf_grad *l, uint32_t n)
 {
     uint32_t n_have = 0;
     int rc = 0;
@@ -135,9 +135,9 @@ int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n)
     for (uint32_t i = 0; i < n && rc == 0; i++) {
         l[i].have = dp_tensor_grad(l[i].leaf);
         n_have += l[i].have != NULL;
-        if (dpi_meta_make(l[i].leaf) == NULL)
+        if (!dry && dpi_meta_make(l[i].leaf) == NULL)
             rc = dpi_no_memory(&ctx->error, "a gradient");
-        if (rc == 0)
+        if (rc == 0 && !dry)
             rc = dpi_grad_check(ctx, l[i].leaf, l[i].grad);
         if (rc == 0 && (l[i].have == NULL || create))
             rc = own(ctx, l[i].leaf, &l[i].grad);
@@ -146,7 +146,7 @@ int dpi_leaves_sum(dp_ctx *ctx, bool create, dpi_leaf_grad *l, uint32_t n)
         rc = join_shared(ctx, l, n);
     for (uint32_t i = 0; i < n && rc == 0; i++)
         if (l[i].have != NULL)
-            rc = sum_one(ctx, create, &l[i]);
+            rc = sum_one(ctx, create, dry, &l[i]);
     return rc;
 }
 

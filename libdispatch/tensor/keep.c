@@ -74,6 +74,15 @@ static uint64_t charged_bytes(const dpi_storage *s)
     return s->charge_count > 0 ? s->total_bytes : s->call_made_bytes;
 }
 
+bool dpi_storage_is_held(dpi_storage *s)
+{
+    uintptr_t word = lock(s);
+    bool held = s->charge_count > 0;
+
+    unlock(s, word);
+    return held;
+}
+
 static int charge(uintptr_t word, uint64_t bytes, bool anyway, dp_error *err)
 {
     dp_account *a = account_of(word);

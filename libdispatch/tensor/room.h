@@ -135,6 +135,8 @@ int dpi_storage_charge(dpi_storage *s, dp_account *a, dp_error *err);
 dpi_charge dpi_storage_charge_of(const dpi_storage *s);
 /* Refund the charge of `s`, whose last reference was dropped. */
 void dpi_storage_discharge(const dpi_storage *s);
+/* Has a holder (a handle, a name, a program) charged `s`?  Then `s` lives until it refunds. */
+bool dpi_storage_is_held(dpi_storage *s);
 void dpi_charge_end(dpi_charge charge); /* Refund `charge` after its bytes were freed. */
 /* Charge `bytes` by which `s` will grow to the account that `s` is charged to, else to `a`, the
  * account of the call that grows it, if that is not NULL. */
