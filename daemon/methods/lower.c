@@ -185,7 +185,8 @@ static int step(lowering *l, const cJSON *j, const json_path *at)
                          .sets = DP_STEP_MODE_GRAD,
                          .mode = {.size = sizeof(dp_mode), .no_grad = cJSON_IsFalse(grad)}};
     dp_step s = {.n_rets = as != NULL ? cJSON_GetArraySize(as) : -1,
-                 .mode = grad != NULL ? &mode : NULL};
+                 .mode = grad != NULL ? &mode : NULL,
+                 .flags = cJSON_IsTrue(param(j, "recompute")) ? DP_STEP_FLAG_RECOMPUTE : 0};
     dp_ref *args, first = 0;
     int rc = kind_of_step(l, j, at, &s);
 

@@ -310,6 +310,8 @@ static void flags_to_json(jw *w, uint32_t flags)
         jw_str(w, "random");
     if (flags & DP_STEP_FLAG_EFFECT)
         jw_str(w, "effect");
+    if (flags & DP_STEP_FLAG_RECOMPUTE)
+        jw_str(w, "recompute");
     jw_array_end(w);
 }
 

@@ -1,10 +1,9 @@
 /* apply.c -- run one node of the autograd graph: compute the gradients of an operator's arguments
  * from the gradients of its returns. */
+#include "checkpoint.h"
 #include "dispatch/call/values.h"
-#include "history.h"
 #include "program/program_i.h"
 #include "tensor/room.h"
-#include <stdio.h>
 
 /* -- calls -- */
 
@@ -174,7 +173,7 @@ static int apply_slices(dp_ctx *ctx, dpi_node *n, dp_tensor *grad, dpi_applied *
     if (rc == 0)
         rc = dpi_call_one(ctx, "aten::clone", (dp_value[]){dp_tensor_value(window), {0}}, 2,
                           &grads[n->inner_ret]);
-    dpi_applied sub = {out->grads + 1, wanted, out->create_graph, n};
+    dpi_applied sub = {out->grads + 1, wanted, out->create_graph, out->recomputes, n};
     if (rc == 0)
         rc = dpi_node_apply(ctx, inner, grads, &sub);
     dp_tensor_unref(grads[n->inner_ret]);
@@ -256,8 +255,8 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
 }
 
 /* Make the tensor that was saved from return `ret` for input `input` of the formula: *t, which the
- * caller owns.  If the operator wrote a view, the tensor gets the history of a view of the base. */
-static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret,
+ * caller owns.  `s`: the saved tensor.  If the operator wrote a view, the tensor gets the history of a view of the base. */
+static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret, const dpi_saved *s,
                          const dpi_applied *out, dp_tensor **t)
 {
     bool create = out->create_graph && (n->formula->differentiable >> ret & 1);
@@ -270,19 +269,18 @@ static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret,
         edge = (dpi_edge){view, 0, false};
     }
     if (rc == 0)
-        rc = unpack(ctx, n, input, &n->slots[n->formula->inputs[input].slot].tensor,
-                    create ? &edge : NULL, create, t);
+        rc = unpack(ctx, n, input, s, create ? &edge : NULL, create, t);
     dpi_node_unref(view);
     return rc;
 }
 
 /* Get the value that was saved for input `input` of the formula: *value.  The caller owns the
- * tensors in *value. */
-static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_applied *out,
-                     dp_value *value)
+ * tensors in *value.  `saver`: n, or the node that saved its values again. */
+static int read_slot(dp_ctx *ctx, dpi_node *n, const dpi_node *saver, uint32_t input,
+                     const dpi_applied *out, dp_value *value)
 {
     const dpi_source *from = &n->formula->inputs[input];
-    const dpi_slot *s = &n->slots[from->slot];
+    const dpi_slot *s = &saver->slots[from->slot];
     bool arg = from->kind == DPI_FROM_ARG;
     const dpi_edge *edges = arg ? &n->edges[n->arg_edges[from->index]] : NULL;
     bool create = out->create_graph;
@@ -295,7 +293,7 @@ static int read_slot(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_applied
     if (s->kind == DPI_SLOT_TENSOR) {
         dp_tensor *t = NULL;
         rc = arg ? unpack(ctx, n, input, &s->tensor, edges, create, &t)
-                 : unpack_return(ctx, n, input, from->index, out, &t);
+                 : unpack_return(ctx, n, input, from->index, &s->tensor, out, &t);
         *value = t != NULL ? dp_tensor_value(t) : (dp_value){0};
         return rc;
     }
@@ -363,12 +361,17 @@ static bool is_wanted(const dpi_node *n, const dpi_applied *out, uint32_t arg)
  * releasing them. */
 static int read_slots(dp_ctx *ctx, dpi_node *n, const dpi_applied *out, dp_value *inputs)
 {
-    int rc;
+    const dpi_node *saver = n;
+    int rc = DPI_UNLIKELY(n->checkpoint_nr != 0)
+                 ? dpi_recomputes_node(ctx, out->recomputes, n, &saver)
+                 : 0;
 
+    if (rc < 0)
+        return rc;
     dpi_node_lock(n);
     rc = n->released ? fail_released(ctx, n) : 0;
     for (uint32_t i = 0; i < n->n_slots && rc == 0; i++)
-        rc = read_slot(ctx, n, n->formula->saves[i], out, &inputs[n->formula->saves[i]]);
+        rc = read_slot(ctx, n, saver, n->formula->saves[i], out, &inputs[n->formula->saves[i]]);
     dpi_node_unlock(n);
     return rc;
 }
@@ -481,20 +484,4 @@ DPI_HOT int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dp
     default:
         return n->formula != NULL ? dpi_fail_once(ctx, n) : fail_missing(ctx, n);
     }
-}
-
-int dpi_name_call(dp_ctx *ctx, const dpi_node *n)
-{
-    char by[140] = "", step[32] = "";
-    dp_error *e = &ctx->error;
-    size_t at = strlen(e->message);
-
-    if (n->origin != NULL)
-        snprintf(by, sizeof(by), ", request %s", n->origin->request);
-    if (n->step >= 0)
-        snprintf(step, sizeof(step), ", step %lld", (long long)n->step);
-    if (at < sizeof(e->message))
-        snprintf(e->message + at, sizeof(e->message) - at, " (backward of %s%s%s)",
-                 n->op != NULL ? n->op->name : "a view", by, step);
-    return e->code;
 }

@@ -80,6 +80,37 @@ static int each_slot(dpi_engine *g, const dpi_node *n, saved_fn see, void *arg)
     return rc;
 }
 
+/* Call `see` for each tensor that the outermost checkpoint of `c` saves. */
+static int each_input(dpi_engine *g, const dpi_checkpoint *c, saved_fn see, void *arg)
+{
+    const dpi_saved *list;
+    int rc = 0;
+
+    while (c->outer != NULL)
+        c = c->outer;
+    for (uint32_t i = 0; i < c->program->n_inputs && rc == 0; i++) {
+        uint32_t n = dpi_saved_of(dpi_checkpoint_input(c, i), &list);
+        for (uint32_t k = 0; k < n && rc == 0; k++)
+            if (list[k].geometry != NULL)
+                rc = see(g, &list[k], arg);
+    }
+    return rc;
+}
+
+/* Call `see` for each tensor that is freed only after `n` has run: those that it saves, or those
+ * from which they are computed again. */
+static int each_held(dpi_engine *g, dpi_node *n, saved_fn see, void *arg)
+{
+    dpi_node *saver = n->inner != NULL ? n->inner : n;
+
+    dpi_node_lock(saver);
+    int rc = saver->released ? 0 : each_slot(g, saver, see, arg);
+    if (rc == 0 && saver->checkpoint != NULL)
+        rc = each_input(g, saver->checkpoint, see, arg);
+    dpi_node_unlock(saver);
+    return rc;
+}
+
 /* Call `see` for each tensor that `n` saves, unless a backward has released them. */
 static int each_saved(dpi_engine *g, dpi_node *n, saved_fn see, void *arg)
 {
@@ -161,7 +192,7 @@ int dpi_dry_begin(dpi_engine *g)
         if (g->tasks[i].at.leaf)
             rc = keep_leaf(g, g->tasks[i].at.to);
         else
-            rc = each_saved(g, g->tasks[i].at.to, add_storage, NULL);
+            rc = each_held(g, g->tasks[i].at.to, add_storage, NULL);
     if (rc == 0)
         g->o->dry->saved_bytes = dpi_meter_now(g->dry->meter);
     return rc;
@@ -233,7 +264,7 @@ int dpi_dry_apply(dpi_engine *g, dpi_node *n, dp_tensor *const *grads, dpi_appli
 
 void dpi_dry_release(dpi_engine *g, dpi_node *n)
 {
-    each_saved(g, n, remove_storage, NULL);
+    each_held(g, n, remove_storage, NULL);
 }
 
 int dpi_dry_new(dpi_engine *g)
@@ -254,8 +285,12 @@ int dpi_dry_report(dpi_engine *g)
 
     to->peak_bytes = dpi_meter_peak(d->meter);
     to->n_ops = d->n_ops;
-    if ((to->ops = dp_arena_alloc_n(&g->ctx->arena, d->n_ops, sizeof(*to->ops))) == NULL)
+    if ((to->ops = dp_arena_alloc_n(&g->ctx->arena, (size_t)d->n_ops + 1, sizeof(*to->ops))) ==
+        NULL)
         return no_memory(g);
+    if (g->recomputes.runs > 0)
+        to->ops[to->n_ops++] = (dp_backward_dry_op){
+            .op = "recompute", .calls = g->recomputes.runs, .saved_bytes = g->recomputes.bytes};
     for (uint32_t i = 0; i < d->n_ops; i++)
         to->ops[i] =
             (dp_backward_dry_op){.op = d->ops[i].op != NULL ? d->ops[i].op->name : "as_strided",

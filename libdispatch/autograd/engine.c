@@ -8,6 +8,7 @@
  * Leaves get their gradients after the last node has run. */
 #include "base/account.h"
 #include "engine.h"
+#include <stdio.h>
 #include <time.h>
 
 typedef dpi_engine engine;
@@ -54,6 +55,24 @@ DPI_HOT static int send(engine *g, dpi_edge e, dp_tensor *grad)
 
 /* -- running -- */
 
+/* Append the call that `n` records to the message of the context's error, because backward failed at
+ * `n`.  Returns the error's code. */
+static int name_call(dp_ctx *ctx, const dpi_node *n)
+{
+    char by[140] = "", step[32] = "";
+    dp_error *e = &ctx->error;
+    size_t at = strlen(e->message);
+
+    if (n->origin != NULL)
+        snprintf(by, sizeof(by), ", request %s", n->origin->request);
+    if (n->step >= 0)
+        snprintf(step, sizeof(step), ", step %lld", (long long)n->step);
+    if (at < sizeof(e->message))
+        snprintf(e->message + at, sizeof(e->message) - at, " (backward of %s%s%s)",
+                 n->op != NULL ? n->op->name : "a view", by, step);
+    return e->code;
+}
+
 /* Does backward need a gradient along `e`? */
 static bool is_wanted(engine *g, dpi_edge e)
 {
@@ -86,8 +105,10 @@ static int run_node(engine *g, uint32_t t)
     char *at = ctx->arena.at;
     bool few_wanted[FEW_EDGES], *wanted = few_wanted, any = false;
     dp_tensor *few_grads[FEW_EDGES];
-    dpi_applied out = {few_grads, wanted, g->create, NULL};
+    dpi_applied out = {few_grads, wanted, g->create, &g->recomputes, NULL};
 
+    if (DPI_UNLIKELY(g->recomputes.first != NULL))
+        dpi_recomputes_pass(&g->recomputes, n->topo);
     if (n->n_edges > FEW_EDGES) {
         out.grads = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(dp_tensor *));
         out.wanted = wanted = dp_arena_alloc_n(&ctx->arena, n->n_edges, sizeof(bool));
@@ -117,12 +138,14 @@ static int run_node(engine *g, uint32_t t)
         else
             dp_tensor_unref(out.grads[i]);
     }
+    if (DPI_UNLIKELY(g->recomputes.first != NULL))
+        dpi_recomputes_end_node(&g->recomputes, n);
     if (rc == 0 && !(g->o->flags & DP_BACKWARD_RETAIN))
         g->dry == NULL ? dpi_node_release(n) : dpi_dry_release(g, n);
     if (rc == 0)
         dpi_engine_end(g, t);
     dpi_arena_rewind(&ctx->arena, at);
-    return rc < 0 ? dpi_name_call(ctx, n) : 0;
+    return rc < 0 ? name_call(ctx, n) : 0;
 }
 
 static int run_all(engine *g)
@@ -159,7 +182,7 @@ static int add_roots(engine *g)
             else if ((rc = dpi_gradient_of_root(g->ctx, g->o, i, &grad)) == 0)
                 rc = send(g, e, grad);
             if (rc < 0 && e.to != NULL && !e.leaf)
-                dpi_name_call(g->ctx, e.to);
+                name_call(g->ctx, e.to);
             dpi_edge_unref(e);
         }
         if (pass == 0 && rc == 0)
@@ -312,6 +335,10 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
             return dp_error_set(&ctx->error, DP_ERUNTIME,
                                 "backward inside backward: an operator that adds gradients has "
                                 "called it");
+    if (g.add && ctx->recording != NULL)
+        return dp_error_set(&ctx->error, DP_ERUNTIME,
+                            "recompute: the program adds gradients to tensors, so that it cannot "
+                            "be run again");
     if ((rc = dpi_ctx_pin(ctx, &begun)) < 0)
         return rc;
     innermost = &g;
@@ -324,6 +351,7 @@ int dp_backward(dp_ctx *ctx, const dp_backward_options *o)
     dpi_watchers_tell(&g, rc == 0);
     dpi_inputs_fini(&g);
     dpi_retained_fini(&g.retained);
+    dpi_recomputes_fini(&g.recomputes);
     dpi_engine_fini(&g);
     dpi_dry_free(&g);
     innermost = g.outer;

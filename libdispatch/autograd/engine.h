@@ -4,6 +4,7 @@
 #ifndef DPI_ENGINE_H
 #define DPI_ENGINE_H
 
+#include "checkpoint.h"
 #include "history.h"
 
 #pragma GCC visibility push(hidden)
@@ -23,12 +24,12 @@ typedef struct dpi_task {
 } dpi_task;
 
 /* An input: a tensor whose gradient is wanted. */
-typedef struct dpi_input {
+typedef struct dpi_backward_input {
     uint32_t task;   /* UINT32_MAX: no gradient can reach it */
     uint32_t nr;     /* return of the task's node */
     uint32_t next;   /* 1 + the next input of the same task; 0: none */
     dp_tensor *grad; /* owned; NULL: no gradient has reached the input */
-} dpi_input;
+} dpi_backward_input;
 
 /* for small graphs: items in dpi_engine itself, without allocation */
 enum { DPI_FEW_TASKS = 16, DPI_FEW_SLOTS = 64 };
@@ -50,11 +51,12 @@ typedef struct dpi_engine {
     uint32_t spare; /* 1 + a task of one return that can be used again; 0: none */
     uint32_t *heap; /* [n_heap] queued tasks; the order is in tasks.c */
     uint32_t n_heap, cap_heap;
-    dpi_input *inputs; /* [o->n_inputs] */
-    dpi_hook *told;    /* [n_told] watchers of gradients that were computed (hook.c); owned */
+    dpi_backward_input *inputs; /* [o->n_inputs] */
+    dpi_hook *told;             /* [n_told] watchers of gradients (hook.c); owned */
     uint32_t n_told, cap_told;
     dpi_retained retained; /* gradients of computed tensors that retain them (retain.c) */
-    dpi_dry *dry;          /* with o->dry: what dry.c counts; owned */
+    dpi_recomputes recomputes;
+    dpi_dry *dry; /* with o->dry: what dry.c counts; owned */
     bool create;
     bool add;     /* add to gradients of tensors: of all leaves, or of the inputs */
     bool commits; /* the walk has ended, and tensors get their gradients */
@@ -113,7 +115,7 @@ int dpi_engine_reach(dpi_engine *g);
 
 /* Mark the tasks that lead to an input, and find the task and return of each input. */
 int dpi_inputs_find(dpi_engine *g);
-/* Store in dpi_input.grad the gradients of task `t` that belong to inputs. */
+/* Store in dpi_backward_input.grad the gradients of task `t` that belong to inputs. */
 void dpi_inputs_capture(dpi_engine *g, uint32_t t);
 /* Give the gradients of the inputs to the caller of backward. */
 void dpi_inputs_give(dpi_engine *g);

@@ -25,6 +25,7 @@ typedef struct dpi_node dpi_node;
 typedef struct dpi_kept dpi_kept;
 typedef struct dpi_kept_item dpi_kept_item;
 typedef struct dpi_hooks dpi_hooks;
+typedef struct dpi_checkpoint dpi_checkpoint;
 
 /* The destination of a gradient: return `nr` of a node, or a leaf.  Holds a reference to `to`. */
 typedef struct dpi_edge {
@@ -75,8 +76,13 @@ struct dpi_node {
     dp_account *account;                   /* charged for the node; may be NULL */
     size_t bytes;                          /* size of the node's block */
     void *block;                           /* from dp_malloc(); the node lies aligned in it */
-    bool released;       /* its saved tensors were released; dpi_node_lock() protects it */
-    atomic_uchar locked; /* dpi_node_lock() */
+    /* The call was recorded while a program ran that backward runs again: the slots have no tensors
+     * (checkpoint.h).  With a reference; dpi_node_lock() protects it; NULL: the slots have them, or
+     * they were released. */
+    dpi_checkpoint *checkpoint;
+    uint32_t checkpoint_nr; /* number of the call in the checkpoint; 0: it has none */
+    bool released;          /* its saved tensors were released; dpi_node_lock() protects it */
+    atomic_uchar locked;    /* dpi_node_lock() */
     uint32_t n_edges, n_rets, n_slots, n_args;
     dpi_edge *edges;     /* [n_edges] by tensor among the arguments */
     dpi_node_ret *rets;  /* [n_rets] */
@@ -159,7 +165,27 @@ void dpi_node_release(dpi_node *n); /* release the saved tensors after backward 
  * lock only for a short time, because other threads poll it. */
 void dpi_node_lock(dpi_node *n);
 void dpi_node_unlock(dpi_node *n);
-void dpi_slot_clear(dpi_slot *s);
+/* Release the saved tensors of `s`, whose kind stays. */
+static inline void dpi_slot_release(dpi_slot *s)
+{
+    if (s->kind == DPI_SLOT_TENSOR)
+        dpi_saved_clear(&s->tensor);
+    if (s->kind == DPI_SLOT_TENSORS) {
+        for (uint32_t i = 0; s->list != NULL && i < s->n; i++)
+            dpi_saved_clear(&s->list[i]);
+        dp_free(s->list);
+        s->list = NULL;
+    }
+}
+static inline void dpi_slot_clear(dpi_slot *s)
+{
+    if (s->kind == DPI_SLOT_VALUE)
+        dp_value_free(&s->value);
+    dpi_slot_release(s);
+    s->kind = DPI_SLOT_NONE;
+}
+/* Release the saved tensors of new node `n`, for its checkpoint.  False: it saves none. */
+bool dpi_node_drop_saved(dpi_node *n);
 
 void dpi_nodes_free(dpi_node *n); /* free a list of nodes that have no references */
 
@@ -368,13 +394,12 @@ typedef struct dpi_applied {
     dp_tensor **grads;  /* [n_edges] out: owned; NULL: undefined gradient */
     const bool *wanted; /* [n_edges] */
     bool create_graph;
+    /* of this backward: what checkpoints have computed again */
+    struct dpi_recomputes *recomputes;
     dpi_node *slices; /* the node whose `inner` runs; NULL: a node of the graph itself runs */
 } dpi_applied;
 /* Compute the gradients of n's wanted edges from `grads` of its returns, which are borrowed. */
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
-/* Append the call that `n` records to the message of the context's error, because backward failed
- * at `n`.  Returns the error's code. */
-int dpi_name_call(dp_ctx *ctx, const dpi_node *n);
 /* Fail because tensor `i` of those to differentiate has no history.  Returns the error's code. */
 int dpi_fail_no_history(dp_ctx *ctx, size_t i);
 /* Call an operator that returns one tensor: *out, owned. */

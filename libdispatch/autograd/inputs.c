@@ -46,7 +46,7 @@ static int find_one(dpi_engine *g, uint32_t i)
     uint32_t slot = *dpi_engine_slot(g, e.to);
     if (slot != 0) {
         dpi_task *t = &g->tasks[slot - 1];
-        g->inputs[i] = (dpi_input){.task = slot - 1, .nr = e.nr, .next = t->input};
+        g->inputs[i] = (dpi_backward_input){.task = slot - 1, .nr = e.nr, .next = t->input};
         t->input = i + 1;
         t->needed = true;
     }
@@ -99,7 +99,7 @@ void dpi_inputs_capture(dpi_engine *g, uint32_t t)
 void dpi_inputs_give(dpi_engine *g)
 {
     for (uint32_t i = 0; i < g->o->n_inputs; i++) {
-        dpi_input *in = &g->inputs[i];
+        dpi_backward_input *in = &g->inputs[i];
         if (in->task != UINT32_MAX && g->tasks[in->task].at.leaf) {
             in->grad = g->grads[g->tasks[in->task].first];
             in->grad = in->grad != NULL ? dp_tensor_ref(in->grad) : NULL;

@@ -4,7 +4,7 @@
  * `kept` and its saved tensors: a backward releases these, while a backward of another connection
  * may be reading them. */
 #include "base/account.h"
-#include "history.h"
+#include "checkpoint.h"
 #include <sched.h>
 
 enum { MALLOC_ALIGN = 16 };
@@ -74,25 +74,19 @@ dpi_node *dpi_node_ref(dpi_node *n)
     return n;
 }
 
-/* Release the saved tensors of `s`, whose kind stays. */
-DPI_HOT static void release_tensors(dpi_slot *s)
+bool dpi_node_drop_saved(dpi_node *n)
 {
-    if (s->kind == DPI_SLOT_TENSOR)
-        dpi_saved_clear(&s->tensor);
-    if (s->kind == DPI_SLOT_TENSORS) {
-        for (uint32_t i = 0; s->list != NULL && i < s->n; i++)
-            dpi_saved_clear(&s->list[i]);
-        dp_free(s->list);
-        s->list = NULL;
-    }
-}
+    bool saves = false;
 
-void dpi_slot_clear(dpi_slot *s)
-{
-    if (s->kind == DPI_SLOT_VALUE)
-        dp_value_free(&s->value);
-    release_tensors(s);
-    s->kind = DPI_SLOT_NONE;
+    for (uint32_t i = 0; i < n->n_slots; i++) {
+        dpi_slot *s = &n->slots[i];
+        saves |= (s->kind == DPI_SLOT_TENSOR && s->tensor.geometry != NULL) ||
+                 s->kind == DPI_SLOT_TENSORS;
+        dpi_slot_release(s);
+        if (s->kind == DPI_SLOT_TENSORS)
+            s->n = 0; /* others who look at the slots find an empty list */
+    }
+    return saves;
 }
 
 void dpi_node_lock(dpi_node *n)
@@ -120,7 +114,11 @@ DPI_HOT void dpi_node_release(dpi_node *n)
         /* from now on no other thread reads the saved tensors; the slots' kinds stay, because other
          * threads may read them */
         for (uint32_t i = 0; i < n->n_slots && first; i++)
-            release_tensors(&n->slots[i]);
+            dpi_slot_release(&n->slots[i]);
+        if (first && n->checkpoint != NULL) {
+            dpi_checkpoint_unref(n->checkpoint);
+            n->checkpoint = NULL;
+        }
     }
     if (n->inner != NULL)
         dpi_node_release(n->inner);
@@ -142,6 +140,7 @@ static void node_free(dpi_node *n)
     dpi_kept_items_free(atomic_load_explicit(&n->kept, memory_order_relaxed));
     dpi_node_unref(n->inner);
     dpi_formula_unref(n->formula);
+    dpi_checkpoint_unref(n->checkpoint);
     dpi_origin_unref(n->origin);
     if (n->base != NULL) {
         dp_free(n->base);

@@ -7,9 +7,9 @@
  * Autograd keys are excluded: if its kernel calls other operators, only the outer call is
  * recorded. */
 #include "base/account.h"
+#include "checkpoint.h"
 #include "dispatch/call/enter.h"
 #include "dispatch/plugin/plugins.h"
-#include "history.h"
 #include "tensor/room.h"
 
 enum { FEW = 8 };
@@ -368,6 +368,8 @@ static int make_node(record *r)
         return rc;
     fill_node(r, node);
     rc = attach_returns(r, node, &given);
+    if (DPI_UNLIKELY(r->call->ctx->recording != NULL) && rc == 0)
+        rc = dpi_recording_add(r->call->ctx, node);
     if (!given)
         dpi_node_unref(node);
     return rc;

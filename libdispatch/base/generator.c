@@ -180,6 +180,18 @@ int dp_generator_new(dp_device device, uint64_t seed, dp_generator **out, dp_err
     return 0;
 }
 
+int dpi_generator_copy(const dp_generator *g, dp_generator **out, dp_error *err)
+{
+    int rc = dp_generator_new(g->device, g->seed, out, err);
+
+    if (rc < 0)
+        return rc;
+    (*out)->offset = g->offset;
+    if (g->twister != NULL)
+        *(*out)->twister = *g->twister;
+    return 0;
+}
+
 dp_generator *dp_generator_ref(dp_generator *g)
 {
     atomic_fetch_add_explicit(&g->refs, 1, memory_order_relaxed);

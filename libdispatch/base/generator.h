@@ -23,6 +23,12 @@ void dpi_generator_unlock(dp_generator *g);
 void dpi_generator_seed(dp_generator *g, uint64_t seed);
 void dpi_generator_state_get(const dp_generator *g, void *out);
 int dpi_generator_state_set(dp_generator *g, const void *state, size_t bytes, dp_error *err);
+/* Copy `g`, which the calling thread has locked, with its state: *out, owned. */
+int dpi_generator_copy(const dp_generator *g, dp_generator **out, dp_error *err);
+/* Make default generators with the seed of `all`, none of which exists yet: *out, owned. */
+int dpi_generators_like(dp_generators *all, dp_generators **out, dp_error *err);
+/* Add `g`, whose reference is taken, as the default generator of its device, which has none. */
+int dpi_generators_put(dp_generators *all, dp_generator *g, dp_error *err);
 /* Set the seed of default generators that are made from now on; existing ones keep theirs. */
 void dpi_generators_seed(dp_generators *all, uint64_t seed);
 /* Return a new reference to the i-th default generator; NULL: there are not more than `i`. */

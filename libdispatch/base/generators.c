@@ -86,6 +86,35 @@ int dp_generators_get(dp_generators *all, dp_device device, dp_generator **out, 
     return rc;
 }
 
+int dpi_generators_like(dp_generators *all, dp_generators **out, dp_error *err)
+{
+    dp_generators *made = dp_calloc(1, sizeof(*made));
+
+    if (made == NULL)
+        return dpi_no_memory(err, "default generators");
+    atomic_init(&made->seed, atomic_load(&all->seed));
+    atomic_init(&made->seeded, atomic_load(&all->seeded));
+    pthread_mutex_init(&made->lock, NULL);
+    *out = made;
+    return 0;
+}
+
+int dpi_generators_put(dp_generators *all, dp_generator *g, dp_error *err)
+{
+    pthread_mutex_lock(&all->lock);
+    dp_generator **items = dpi_grow(all->items, &all->cap, all->n + 1, sizeof(*items));
+    if (items != NULL) {
+        all->items = items;
+        items[all->n++] = g;
+    }
+    pthread_mutex_unlock(&all->lock);
+    if (items == NULL) {
+        dp_generator_unref(g);
+        return dpi_no_memory(err, "default generators");
+    }
+    return 0;
+}
+
 dp_generator *dpi_generators_item(dp_generators *all, uint32_t i)
 {
     pthread_mutex_lock(&all->lock);

@@ -44,6 +44,18 @@ int dpi_step_fail(dp_ctx *ctx, const dp_program *p, const uint32_t *origins, siz
     return err->code;
 }
 
+/* Check dp_step.flags. */
+static int check_flags(dp_builder *b, const dp_step *s)
+{
+    if ((s->flags & ~(uint32_t)DP_STEP_FLAG_RECOMPUTE) == 0 &&
+        (s->flags == 0 || s->kind == DP_STEP_SUB))
+        return 0;
+    return dpi_builder_fail(b, DP_EVALUE,
+                            "the flags of a step are %#x; only DP_STEP_FLAG_RECOMPUTE can be set, "
+                            "and only for a step that runs a program",
+                            s->flags);
+}
+
 int dp_builder_add(dp_builder *b, const dp_step *step, dp_ref *first, uint32_t *n_rets)
 {
     dp_step copy = {0}; /* members that step->size does not cover stay 0 */
@@ -56,7 +68,7 @@ int dp_builder_add(dp_builder *b, const dp_step *step, dp_ref *first, uint32_t *
 
     dp_error_clear(&b->ctx->error);
     int64_t mode = dpi_builder_mode(b, s->mode);
-    int rc = mode < 0 ? (int)mode : 0;
+    int rc = mode < 0 ? (int)mode : check_flags(b, s);
     for (size_t i = 0; i < s->n_args && rc == 0; i++)
         rc = dpi_builder_check(b, s->args[i]);
     for (size_t i = 0; i < s->n_kwargs && rc == 0; i++)
@@ -69,6 +81,7 @@ int dp_builder_add(dp_builder *b, const dp_step *step, dp_ref *first, uint32_t *
         return s->n_origins > 0 ? dpi_step_fail(b->ctx, &b->p, s->origins, s->n_origins)
                                 : dpi_step_fail(b->ctx, &b->p, &s->origin, 1);
     b->p.steps[b->p.n_steps - 1].mode = (uint8_t)mode;
+    b->p.steps[b->p.n_steps - 1].flags |= (uint16_t)s->flags;
     if (first != NULL)
         *first = DPI_REF(DPI_REF_VALUE, first_ret);
     if (n_rets != NULL)

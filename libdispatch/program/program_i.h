@@ -274,6 +274,17 @@ int dpi_program_hash(dp_builder *b);
 /* Copy the builder's program into one block, `*out`, owned (lay.c). */
 int dpi_program_lay(dp_builder *b, dp_program **out);
 
+/* Functions of autograd (autograd/recording.c) that run around the program of a SUB step with
+ * DP_STEP_FLAG_RECOMPUTE; autograd sets them when the process starts. */
+typedef struct dpi_checkpoint_fns {
+    /* Save what the program needs to run again, in *run; NULL: gradients are not recorded.
+     * `inputs`: of `p`, in order. */
+    int (*begin)(dp_ctx *ctx, const dp_program *p, const dp_value *inputs, void **run);
+    /* End *run, which may be NULL.  `rc`: how the program ended.  Returns `rc`, or an error. */
+    int (*end)(dp_ctx *ctx, void *run, int rc);
+} dpi_checkpoint_fns;
+extern dpi_checkpoint_fns dpi_checkpoints;
+
 /* Run `p`, the program of a gradient formula (autograd).  The caller has pinned a snapshot of the
  * registry.  The number of values is not charged to the account, and calls that would return their
  * argument itself (dpi_op_use.keeps_real) are skipped. */

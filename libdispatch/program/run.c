@@ -228,6 +228,8 @@ static int run_bind(dpi_machine *m, const dp_program *p, uint32_t base, const dp
 
 /* -- SUB -- */
 
+dpi_checkpoint_fns dpi_checkpoints;
+
 /* dpi_fit() failed for input i: replace the argument's name in the error's message by the input's
  * name. */
 static int fail_input(dp_ctx *ctx, const dp_program *p, uint32_t i)
@@ -373,11 +375,20 @@ static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_va
 static int run_sub(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     uint32_t inner = base + p->n_values, owned = m->ctx->n_owned;
+    const dp_program *sub = p->subs[s->operand];
 
     for (uint32_t i = 0; i < s->n_args; i++)
         m->values[inner + i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
-    int rc = run_program(m, p->subs[s->operand], inner, &m->values[base + s->ret],
-                         &m->written[base + s->ret]);
+    bool recompute = (s->flags & DP_STEP_FLAG_RECOMPUTE) != 0;
+    void *again = NULL;
+    int rc = recompute ? dpi_checkpoints.begin(m->ctx, sub, &m->values[inner], &again) : 0;
+    if (rc == 0) {
+        rc = run_program(m, sub, inner, &m->values[base + s->ret], &m->written[base + s->ret]);
+        if (recompute && dpi_checkpoints.end(m->ctx, again, rc) < 0 && rc == 0) {
+            dp_values_release(&m->values[base + s->ret], s->n_rets);
+            rc = m->ctx->error.code;
+        }
+    }
     dpi_release_owned(m->ctx, owned);
     return rc;
 }

@@ -8,7 +8,9 @@
 static const struct {
     uint32_t bit;
     const char *name;
-} step_flags[] = {{DP_STEP_FLAG_RANDOM, "random"}, {DP_STEP_FLAG_EFFECT, "effect"}};
+} step_flags[] = {{DP_STEP_FLAG_RANDOM, "random"},
+                  {DP_STEP_FLAG_EFFECT, "effect"},
+                  {DP_STEP_FLAG_RECOMPUTE, "recompute"}};
 
 enum { LIST_SHOWN = 16, TEXT_SHOWN = 40 }; /* elements of a list, bytes of a string */
 
@@ -309,6 +311,8 @@ static void dot_nodes(dpi_text *t, const dp_program *p)
         add_quoted(t, s.name[0] != '\0' ? s.name : s.kind);
         if (s.index >= 0)
             dpi_text_printf(t, " %" PRId64, s.index);
+        if (s.flags & DP_STEP_FLAG_RECOMPUTE)
+            dpi_text_add(t, " recompute");
         dpi_text_add(t, "\"];\n");
     }
     for (uint32_t i = 0; i < p->n_outputs; i++) {

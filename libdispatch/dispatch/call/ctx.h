@@ -80,6 +80,9 @@ struct dp_ctx {
     bool has_request;
     dpi_origin *origin;      /* owned; made when it is first asked for */
     const int64_t *step_now; /* borrowed: step of the program that runs; NULL: none runs */
+    /* collects the calls that autograd records while a recomputed program runs
+     * (autograd/recompute.h); NULL: no such program runs */
+    struct dpi_recording *recording;
     dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
     const dp_waits *waits;   /* called around waits for a generator; borrowed; NULL: none */
     void *waits_arg;
@@ -164,6 +167,9 @@ static inline int64_t dpi_ctx_step(const dp_ctx *ctx)
 {
     return ctx->step_now != NULL ? __atomic_load_n(ctx->step_now, __ATOMIC_RELAXED) : -1;
 }
+
+/* Copy generator `g`, after waiting until no other thread uses it: *out, owned. */
+int dpi_ctx_generator_copy(dp_ctx *ctx, dp_generator *g, dp_generator **out);
 
 /* Return the operator of the innermost running call; NULL: no call runs. */
 const dp_op *dpi_ctx_running(const dp_ctx *ctx);

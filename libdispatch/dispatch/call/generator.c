@@ -73,6 +73,17 @@ void dp_generator_leave(dp_ctx *ctx)
     ctx->generator = dp_generator_unref(ctx->generator);
 }
 
+int dpi_ctx_generator_copy(dp_ctx *ctx, dp_generator *g, dp_generator **out)
+{
+    int rc = dp_generator_enter(ctx, g, dp_generator_device(g));
+
+    if (rc < 0)
+        return rc;
+    rc = dpi_generator_copy(g, out, &ctx->error);
+    dp_generator_leave(ctx);
+    return rc;
+}
+
 static int check_held(dp_ctx *ctx)
 {
     if (dpi_ctx_memoryless(ctx))

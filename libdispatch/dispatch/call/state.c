@@ -237,6 +237,20 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
     return (int)(s - ctx->states);
 }
 
+int dpi_guard_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const dp_mode *mode)
+{
+    int depth = dp_guard_mode(ctx, mode);
+
+    if (depth < 0)
+        return depth;
+    dpi_state *s = ctx->state;
+    include.functionality |= s->include.functionality & DPI_BIT(Fake);
+    s->include = without_skip_bit(include);
+    s->exclude = without_fake(exclude);
+    install_skip_bit(ctx, s);
+    return depth;
+}
+
 static inline void restore_state(dp_ctx *ctx, dpi_state *to)
 {
     bool mode_changes = ctx->state->mode != to->mode;

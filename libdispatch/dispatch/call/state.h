@@ -19,6 +19,9 @@ _Static_assert(sizeof(dpi_state) == 64, "a power of 2");
 void dpi_ctx_watch(dp_ctx *ctx);   /* update ctx->watched and ctx->no_fast_path */
 void dpi_state_reset(dp_ctx *ctx); /* set the defaults; no guard is open */
 void dpi_state_fini(dp_ctx *ctx);
+/* Enter a guard, as dp_guard_mode(), whose state is this and not a change of the current state.
+ * Only key Fake stays included if it is: what has no memory stays so. */
+int dpi_guard_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const dp_mode *mode);
 
 #pragma GCC visibility pop
 

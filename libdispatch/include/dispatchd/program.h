@@ -61,15 +61,19 @@ enum {                   /* dp_step.kind */
        DP_STEP_END
 };
 
-/* dp_step_info.flags, which the builder sets.  A step whose overload is chosen at run time has a
- * flag if one of the possible overloads has it; a step that runs a program has a flag if a step of
- * that program has it. */
+/* dp_step_info.flags.  The builder sets the first two: a step whose overload is chosen at run time
+ * has such a flag if one of the possible overloads has it; a step that runs a program has it if a
+ * step of that program has it. */
 enum {
     /* The step may draw random numbers: the operator has the tag nondeterministic_seeded. */
     DP_STEP_FLAG_RANDOM = 1,
     /* The step does more than return values, and must run even if nothing uses those: the operator
      * may write to an argument, or returns nothing. */
-    DP_STEP_FLAG_EFFECT = 2
+    DP_STEP_FLAG_EFFECT = 2,
+    /* The calls that are recorded while the program of the SUB step runs save no tensors.  Backward
+     * runs the program again, with the same inputs and random numbers, to get the tensors that they
+     * would have saved (torch.utils.checkpoint).  Callers set this flag in dp_step.flags. */
+    DP_STEP_FLAG_RECOMPUTE = 4
 };
 
 enum {                        /* dp_step_mode.sets */
@@ -118,6 +122,7 @@ struct dp_step {
     /* Mode in which the step runs; a SUB step runs its whole program in it.  NULL: the mode of the
      * run. */
     const dp_step_mode *mode;
+    uint32_t flags; /* DP_STEP_FLAG_RECOMPUTE, or 0 */
 };
 
 /* Arguments and results of dp_program_run(). */

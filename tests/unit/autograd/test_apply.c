@@ -45,7 +45,7 @@ START_TEST(one_node_alone)
     dp_tensor *x = leaf(FLOATS(3)), *w = leaf(FLOATS(5)), *y = call2("aten::mul.Tensor", x, w);
     dp_tensor *grad = floats(FLOATS(2)), *grads[2] = {NULL, NULL};
     bool wanted[2] = {false, true};
-    dpi_applied out = {grads, wanted, false, NULL};
+    dpi_applied out = {grads, wanted, false, NULL, NULL};
     dpi_edge e;
 
     ck_assert_int_eq(dpi_edge_of(ctx, y, &e), 0);
