@@ -2,6 +2,7 @@
 of None, found_inf, versions, tensors without memory, clipping, and a step of training as one request."""
 
 import math
+import time
 
 from harness import SANITIZED, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
@@ -48,8 +49,8 @@ def version(d, tensor):
 
 def everything(d, given):
     """Return data and version of every tensor of the lists."""
-    all_ = [t for name in sorted(given) for t in given[name] if t]
-    return [(read(d, t), version(d, t)) for t in all_]
+    all_ = [(t, d.call("tensor.describe", tensor=t["tensor"])) for name in sorted(given) for t in given[name] if t]
+    return [(None if told["device"] == "meta" else read(d, t), told["version"]) for t, told in all_]
 
 
 def refused(d, type_, *parts, change=None, op="adam_", **options):
@@ -84,10 +85,54 @@ def test_wrong_lists_change_nothing(daemon):
         refused(d, "RuntimeError", "state_steps[0]", "its dtype is complex64", change=put("state_steps", 0, [], [1, 0], "complex64"))
         refused(d, "ValueError", "Invalid step: state_steps[2] is -1", change=put("state_steps", 2, [], -1))
         refused(d, "ValueError", "Invalid step: state_steps[2] is nan", change=put("state_steps", 2, [], "nan"))
+        refused(d, "ValueError", "Invalid step: state_steps[0] is inf", change=put("state_steps", 0, [], "inf"))
         refused(d, "RuntimeError", "params[0] and exp_avgs[0] " + ALIASED, change=same("exp_avgs", 0, "params", 0))
         refused(d, "RuntimeError", ALIASED, "params[2]", "params[2]", change=same("state_steps", 1, "params", 2))
         refused(d, "RuntimeError", ALIASED, "state_steps[0]", "state_steps[1]", change=same("state_steps", 1, "state_steps", 0))
         refused(d, "RuntimeError", ALIASED, "grads[1]", "exp_avg_sqs[1]", change=same("grads", 1, "exp_avg_sqs", 1))
+
+
+# the lists of state of the optimizers other than Adam, and what makes them use each list
+STATES = {"sgd_": (["momentum_buffers"], {"momentum": 0.9}),
+          "rmsprop_": (["square_avgs", "grad_avgs", "momentum_buffers"], {"momentum": 0.9, "centered": True}),
+          "adagrad_": (["state_sums", "state_steps"], {}), "lion_": (["exp_avgs"], {})}
+
+
+def test_wrong_lists_of_every_optimizer(daemon):
+    with daemon.connect() as d:
+        for op, (states, options) in STATES.items():
+            names = ["params", "grads", *states]
+
+            def check(type_, *parts, **changes):
+                given = {n: [made(d, [] if n == "state_steps" else shape, 0.5) for shape in SHAPES] for n in names}
+                for name, change in changes.items():
+                    change(given[name], given)
+                before = everything(d, given)
+                raises(lambda: d.call("op.call", op="optim::" + op, args=[given[n] for n in names], kwargs={"lr": 0.1, **options}),
+                       type_, *parts)
+                equal(everything(d, given), before, f"{op} after {parts[0]}")
+
+            for name in names[1:]:
+                check("RuntimeError", f"same number of tensors, got 3 params and 2 {name}", **{name: lambda l, _: l.pop()})
+                check("RuntimeError", ALIASED, **{name: lambda l, given: l.__setitem__(2, given["params"][2])})
+                if name != "state_steps":
+                    check("RuntimeError", f"params[1] has shape [2, 2], but {name}[1] has shape [4]",
+                          **{name: lambda l, _: l.__setitem__(1, made(d, [4], 1))})
+                    check("RuntimeError", f"params[0] has dtype float32, but {name}[0] has dtype bfloat16",
+                          **{name: lambda l, _: l.__setitem__(0, made(d, [3], 1, "bfloat16"))})
+                    check("RuntimeError", f"params[0] is on CPU and {name}[0] is on Meta",
+                          **{name: lambda l, _: l.__setitem__(0, handle(d.op("aten::empty.memory_format", [3], device="meta")))})
+            d.call("tensor.release", all=True)
+
+
+def test_a_huge_number_of_steps(daemon):
+    with daemon.connect() as d:
+        given = lists(d)
+        given["state_steps"] = [made(d, [], 3e38) for _ in SHAPES]
+        adam(d, given)
+        equal([read(d, t) for t in given["state_steps"]], [3e38] * 3, "steps, to which 1 is nothing")
+        less(abs(read(d, given["params"][2]) - 1.5), 0.2, "the change of a parameter")
+        d.call("tensor.release", all=True)
 
 
 def test_tensors_that_share_memory_in_part(daemon):
@@ -236,6 +281,86 @@ def test_a_step_that_ran_out_of_time_is_made_or_not(daemon):
             equal(len({read(d, t) for t in steps}), 1, "steps")
             d.call("tensor.release", all=True)
     print(f"{late} of 3 steps ran out of time")
+
+
+def many(d, value):
+    return [handle(d.op("aten::full", [1 << (15 if SANITIZED else 18)], value, dtype="float32")) for _ in range(6)]
+
+
+def scalars(d):
+    return [made(d, [], 0) for _ in range(6)]
+
+
+# operators that write lists: their arguments after the lists, how many lists, and how many tensors of counts
+IN_PLACE = {"optim::sgd_": ([], {"lr": 0.25, "momentum": 0.9}, 3, 0), "optim::adam_": ([], {"lr": 0.25}, 4, 1),
+            "optim::adamw_": ([], {"lr": 0.25}, 4, 1), "optim::rmsprop_": ([], {"lr": 0.25, "momentum": 0.9, "centered": True}, 5, 0),
+            "optim::adagrad_": ([], {"lr": 0.25}, 3, 1), "optim::lion_": ([], {"lr": 0.25}, 3, 0),
+            "optim::clip_grad_norm_": ([0.5], {}, 1, 0), "optim::clip_grad_value_": ([0.25], {}, 1, 0),
+            "aten::_amp_foreach_non_finite_check_and_unscale_": ([{"data": 0}, {"data": 0.5}], {}, 1, 0)}
+
+
+def test_a_cancelled_step_is_made_or_not(daemon):
+    """call.cancel reaches the step at any time: all tensors are as before, or all are as after."""
+    cancelled = finished = 0
+    with daemon.connect() as d:
+        for op, (more, kwargs, n_lists, n_counts) in IN_PLACE.items():
+            outcomes = []
+            for wait in (None, 0, 0.0002, 0.0006, 0.0015):  # None: no cancel
+                tensors = [many(d, 0.5 if k < 2 else 0) for k in range(n_lists)]
+                counts = [scalars(d) for _ in range(n_counts)]
+                args = [*tensors, *([[]] if "adam" in op else []), *counts, *more]
+                id_ = d.send("op.call", op=op, args=args, kwargs=kwargs)
+                if wait is not None:
+                    time.sleep(wait)
+                    d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": id_}})
+                try:
+                    d.receive()
+                    finished += 1
+                except dispatchd.Error as e:
+                    equal(e.type, "Cancelled", op)
+                    cancelled += 1
+                ends = [[read(d, x) for t in list_ for x in d.op("aten::aminmax", t)] for list_ in tensors + counts]
+                equal([len(set(e)) for e in ends], [1] * len(ends), f"{op} cancelled after {wait} s: values of each list, {ends}")
+                outcomes.append([e[0] for e in ends])
+                d.call("tensor.release", all=True)
+            before = [0.5] * min(2, n_lists) + [0] * (len(outcomes[0]) - min(2, n_lists))
+            for found in outcomes[1:]:
+                equal(found in (before, outcomes[0]), True, f"{op}: {found}, before {before}, after {outcomes[0]}")
+            equal(outcomes[0] != before, True, f"{op} changes {before}")
+    print(f"{cancelled} steps were cancelled, {finished} ended")
+
+
+def test_a_cancelled_program_has_made_its_step_or_not(daemon):
+    """A program of forward, gradients and a step of Adam is cancelled: weights and state belong to one whole step."""
+    stopped = 0
+    with daemon.connect() as d:
+        names = ["x", "t", "w", "b", "mw", "mb", "vw", "vb", "sw", "sb"]
+        shapes = [[512, 512], [512, 128], [128, 512], [128], [128, 512], [128], [128, 512], [128], [], []]
+        values = {"x": 0.5, "t": 1e4}  # far away, so that each step moves all weights by the learning rate
+        inputs = {n: handle(d.op("aten::full", s, values.get(n, 0.0), dtype="float32")) for n, s in zip(names, shapes)}
+        for n in "wb":
+            d.op("aten::requires_grad_", inputs[n])
+        program = d.call("program.create", inputs=[{"name": n, "type": "Tensor"} for n in names], steps=STEP, outputs=["loss"])["program"]
+        for i in range(60):
+            before = read(d, inputs["sw"])
+            id_ = d.send("program.run", program=program, inputs=inputs)
+            time.sleep(i * 1e-4)
+            d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": id_}})
+            try:
+                d.receive()
+                equal(read(d, inputs["sw"]), before + 1, "steps after a run that ended")
+            except dispatchd.Error as e:
+                equal(e.type, "Cancelled")
+                stopped += 1
+            steps = [read(d, inputs[s]) for s in ("sw", "sb")]
+            equal(steps, [steps[0]] * 2, "steps of both parameters")
+            equal(steps[0] in (before, before + 1), True, f"steps {steps[0]}, before {before}")
+            for n in ("w", "b", "mw", "vw"):
+                ends = [read(d, x) for x in d.op("aten::aminmax", inputs[n])]
+                less(ends[1] - ends[0], 1e-3, f"difference of the least and the largest element of {n}, {ends}")
+        d.call("program.release", program=program)
+        d.call("tensor.release", all=True)
+    print(f"{stopped} of 60 programs were cancelled")
 
 
 # -- clipping --
