@@ -90,7 +90,8 @@ static dpc_memory *read_file(const char *path, size_t *size)
     return m;
 }
 
-/* Load the tensors of a safetensors file.  `prefix` is cut off from their names. */
+/* Load the tensors of a safetensors file.  `prefix` is cut off from names that are
+ * longer. */
 static void load(const char *folder, const char *file, const char *prefix)
 {
     char path[4096];
@@ -108,7 +109,8 @@ static void load(const char *folder, const char *file, const char *prefix)
     {
         int64_t handle;
         dpc_value_int(dpc_value_member(t, "tensor"), &handle);
-        put(t->string + strlen(prefix), &handle, 1, false);
+        const char *rest = t->string + strlen(prefix);
+        put(*rest ? rest : t->string, &handle, 1, false);
     }
     dpc_answer_free(a);
     dpc_request_free(r);
@@ -142,7 +144,6 @@ static void prepare(const char *folder)
 {
     load(folder, "digits.safetensors", "");
     load(folder, "digits_training.safetensors", "batches");
-    values[n_values - 1].name = "batches";
     /* bytes from 0 to 16; the network takes numbers from 0 to 1 */
     int64_t *images = &values[find("images")].handles[0];
     *images = call("aten::_to_copy", *images, "float64", 0);
