@@ -62,7 +62,7 @@ CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli))
 CLIENT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/c))
 CLIENT_A := $(BUILD)/libdispatchd-client.a
 CLIENT_SO := $(BUILD)/libdispatchd-client.so.0
-TRAIN_DIGITS := $(BUILD)/demo/train_digits
+TRAIN_DIGITS := $(BUILD)/demo/train_digits $(BUILD)/demo/train_digits_calls
 CLIENT_TESTS := $(patsubst tests/integration/clients/%.c,$(BUILD)/tests/%,$(wildcard tests/integration/clients/*.c))
 PLUGIN_DIRS := $(filter-out lib,$(patsubst plugins/%/,%,$(wildcard plugins/*/)))
 PLUGINS  := $(PLUGIN_DIRS:%=$(BUILD)/plugins/%.so)
@@ -245,9 +245,9 @@ WRAP_client_memory := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strd
 $(CLIENT_TESTS): $(BUILD)/tests/%: tests/integration/clients/%.c $(CLIENT_A) $(BUILD)/flags/clienttest
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $(WRAP_$*) $$(pkg-config --libs libcjson) -lpthread
-$(TRAIN_DIGITS): clients/demo/train_digits.c $(CLIENT_A) $(BUILD)/flags/clienttest
+$(TRAIN_DIGITS): $(BUILD)/demo/%: clients/demo/%.c clients/demo/digits_data.c clients/demo/digits_data.h $(CLIENT_A) $(BUILD)/flags/clienttest
 	@mkdir -p $(@D)
-	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $< $(CLIENT_A) $$(pkg-config --libs libcjson)
+	$(call begin,$<)$(Q)$(CC_clienttest) -o $@ $(filter %.c,$^) $(CLIENT_A) $$(pkg-config --libs libcjson)
 $(BUILD)/tests/%: tests/tools/%.c $(LIB_OBJ) $(BUILD)/flags/tool
 	@mkdir -p $(@D)
 	$(call begin,$<)$(Q)$(CC_tool) -o $@ $< $(LIB_OBJ) $$(pkg-config --libs libcjson) -ldl -lpthread -lm

@@ -55,9 +55,8 @@ def test_digits_from_a_shell(daemon):
 
 
 def test_digits_from_c(daemon):
-    program = os.path.join(BUILD, "demo", "train_digits")
-    check_digits(daemon, BATCHES, program, "program", DATA)
-    check_digits(daemon, BATCHES, program, "calls", DATA)
+    for program in "train_digits", "train_digits_calls":
+        check_digits(daemon, BATCHES, os.path.join(BUILD, "demo", program), DATA)
 
 
 def test_digits_from_python(daemon):
