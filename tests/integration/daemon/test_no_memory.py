@@ -405,6 +405,7 @@ CASES = [
     Case("grad.hook", lambda f: (lambda x: ({"tensor": x, "op": "aten::neg"}, [x]))(with_gradient(f)), released),
     Case("grad.watch", lambda f: (lambda x: ({"tensors": [x], "enabled": True}, [x]))(with_gradient(f)), released),
     Case("grad.set", lambda f: (lambda x: ({"tensor": x, "grad": {"data": [7, 8, 9]}}, [x]))(with_gradient(f)), released),
+    Case("grad.watch", lambda f: (lambda x: ({"tensors": [x], "enabled": True}, [x]))(with_gradient(f)), released),
     Case("grad.zero", lambda f: (lambda x: ({"tensors": [x]}, [x]))(with_gradient(f)), released),
     Case("map.release", lambda f: (lambda m, t: ({"maps": [m]}, [t]))(*shared(f)), released),
     Case("object.list", lambda f: (lambda o: ({}, o))(weights(f)),
