@@ -73,7 +73,7 @@ static void sent(struct connection *c, size_t n)
     }
     if (c->has_kept && c->notices == 0)
         connection_send_kept(c);
-    if (c->notices == 0)
+    if (c->notices == 0 && atomic_load(&c->gradients) != NULL)
         connection_send_gradients(c);
     if (before >= LIMIT_SIZE(UNSENT_BYTES) && atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) &&
         !c->closed)
