@@ -19,7 +19,7 @@ from harness import ROOT, contains, equal, less, main, wait_until
 
 MIRROR = [os.environ["MIRROR"]] if os.environ.get("MIRROR") else []
 CONFIG = "/etc/dispatchd/dispatchd.conf"
-PACKAGES = ("dispatchd", "dispatchd-client", "libdispatchd-dev")
+PACKAGES = ("dispatchd", "dispatchd-client", "python3-dispatchd", "libdispatchd-dev")
 # Run as root in the new system: make the socket as systemd does, and become the daemon of the system's unit.
 AS_SYSTEMD = """
 import os, pwd, socket

@@ -4,6 +4,7 @@ An action is a function of actions.py or rude.py that takes a Visit.  It raises 
 wrong, and dispatchd.Error if one is refused that must not be.  One action in four is a visit of a client that is
 doomed: its connection ends after some bytes sent or some messages received, in the middle of the action."""
 
+import fcntl
 import os
 import random
 import struct
@@ -14,6 +15,7 @@ import dispatchd
 import operators
 
 DOOMED = 0.25
+ADD_SEALS, SEAL_SHRINK = 1033, 2  # of fcntl.h; Python has names for them since 3.12
 WAIT = 300  # seconds until an answer counts as lost
 
 
@@ -26,13 +28,14 @@ class Doomed(dispatchd.Client):
 
     bytes_, answers = 1 << 30, 1 << 30
 
-    def send_bytes(self, data, fds=()):
-        if len(data) < self.bytes_:
-            self.bytes_ -= len(data)
-            super().send_bytes(data, fds)
+    def _send_parts(self, parts, fds=()):
+        size = sum(map(len, parts))
+        if size < self.bytes_:
+            self.bytes_ -= size
+            super()._send_parts(parts, fds)
             return
         if self.bytes_ > 0:
-            super().send_bytes(data[:self.bytes_], fds)
+            super()._send_parts([b"".join(parts)[:self.bytes_]], fds)
         raise Gone
 
     def receive_message(self):
@@ -125,7 +128,7 @@ def writable(data):
     """An Fd of a memfd that stays writable, and its descriptor."""
     fd = os.memfd_create("soak", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.write(fd, data)
-    dispatchd.fcntl.fcntl(fd, dispatchd._F_ADD_SEALS, dispatchd._F_SEAL_SHRINK)
+    fcntl.fcntl(fd, ADD_SEALS, SEAL_SHRINK)
     return dispatchd.Fd(fd), fd
 
 

@@ -47,7 +47,7 @@ def fits(schema, value):
 
 def check(schema, value, at):
     """The subset of JSON Schema that proto uses; members that are not described are errors."""
-    if isinstance(value, bytes):
+    if isinstance(value, (bytes, bytearray)):
         value = 0  # the client put the attachment itself where its index was
     if "$ref" in schema:
         return check(TYPES[schema["$ref"]], value, at)

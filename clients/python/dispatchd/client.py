@@ -1,4 +1,4 @@
-"""dispatchd.py -- a client of dispatchd in one file that needs only the standard library.
+"""client.py -- a connection to the daemon: requests, answers, attachments and descriptors.
 
     import dispatchd
     with dispatchd.connect() as d:
@@ -17,7 +17,7 @@ Shared memory: share(data) makes a memfd that a literal names, {"dtype": "float3
 "fd": share(raw_bytes)}; Client.map(tensor) returns the memory of a tensor without a copy.
 
 Bytes are sent as attachments: a bytes-like value of a member "attachment" in the params is sent
-after the line, and in an answer the value of every "attachment" is bytes.  Requests may be
+after the line, without a copy, and in an answer the value of every "attachment" is a bytearray.  Requests may be
 pipelined: call send() several times, then receive() as many times; answers arrive in the order of
 the requests.  With "into" a request gives its outputs handles of your choice, integers below 0,
 which the next requests may use without waiting for its answer:
@@ -32,7 +32,6 @@ when it arrives.  Only one thread at a time may use a client.
 import array
 import collections
 import fcntl
-import itertools
 import json
 import mmap
 import os
@@ -40,30 +39,17 @@ import select
 import socket
 import struct
 
+from .errors import from_answer
+from .wire import attach, detach, from_wire, op_params
+
 # most bytes of one recv, unless more are expected; a buffer is allocated each time
 _READ_BYTES = 1 << 14
 _CONTROL_BYTES = socket.CMSG_SPACE(16 * array.array("i").itemsize)  # for 16 descriptors
 # of fcntl.h; Python has names for them since 3.12
 _F_ADD_SEALS, _F_SEAL_SHRINK, _F_SEAL_GROW, _F_SEAL_WRITE = 1033, 2, 4, 8
+_PARTS = 64  # buffers of one sendmsg; Linux takes up to 1024
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
-
-# JSON-RPC's own errors have only a number; every other error names its type.
-_RPC_TYPES = {-32700: "ParseError", -32600: "InvalidRequest", -32601: "MethodNotFound",
-              -32602: "InvalidParams", -32603: "InternalError"}
-
-
-class Error(Exception):
-    """An error that the daemon answered: .type ("TypeError", "NotFound", ...), .message, .code,
-    .data."""
-
-    def __init__(self, error):
-        self.code = error["code"]
-        self.message = error["message"]
-        self.data = error.get("data") or {}
-        self.type = self.data.get("type") or _RPC_TYPES.get(self.code, "Error")
-        super().__init__(f"{self.type}: {self.message}")
-
 
 def socket_path(path=None):
     """Return the socket's path: `path`, else $DISPATCHD_SOCKET, else the default
@@ -110,6 +96,9 @@ class Fd:
     def __init__(self, fd):
         self.fd, self.map = fd, None
 
+    def fileno(self):
+        return self.fd
+
     def close(self):
         if self.fd >= 0:
             os.close(self.fd)
@@ -136,7 +125,7 @@ class Client:
     # A signal handler may raise an exception between any two steps of the interpreter.  So that no
     # byte is lost, one step stores each result of recv and send:
     # _in is [offset of the next message in the bytes, result of each recvmsg...] and
-    # _out is [bytes to send, number of bytes sent by each send...].
+    # _out is [buffers to send, number of bytes sent by each send...].
     def __init__(self, sock, timeout=None):
         self._sock = sock
         self._timeout = timeout
@@ -145,6 +134,9 @@ class Client:
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
                               struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
         self._in = [0]
+        # Attachments that are being received, see receive_message(): (offset and bytes of _in, attachments,
+        # [number of bytes there, result of each recvmsg_into...], message, offset of the next message)
+        self._body = None
         self._out = []
         self._last_id = 0
         # ids of requests from send() not yet received by receive()
@@ -261,7 +253,7 @@ class Client:
             answer = self._answer(id_)
         except (OSError, ValueError):
             return error
-        return Error(answer["error"]) if "error" in answer else error
+        return from_answer(answer["error"]) if "error" in answer else error
 
     def send_message(self, message):
         """Send a message object unchanged, followed by the bytes of its "attachment" members, and
@@ -270,32 +262,40 @@ class Client:
             self.send_bytes(_encode(message).encode() + b"\n")
         except TypeError:  # the message contains bytes or descriptors, which is rare
             blobs, fds = [], []
-            message = _detach(message, blobs, fds)
+            message = detach(message, blobs, fds)
             if blobs:
-                message["attachments"] = [len(b) for b in blobs]
+                message["attachments"] = [b.nbytes for b in blobs]
             if fds:
                 message["fds"] = len(fds)
                 self._given[message.get("id")] = fds
-            self.send_bytes(b"".join([_encode(message).encode(), b"\n", *blobs]), fds)
+            self._send_parts([_encode(message).encode() + b"\n", *blobs], fds)
 
     def send_bytes(self, data, fds=()):
+        self._send_parts([data], fds)
+
+    def _send_parts(self, parts, fds=()):
         if len(self._out) > 1:  # finish a message whose sending was interrupted
             self._flush()
-        self._out = [data]
+        self._out = [parts]
         if fds:  # they travel beside the first bytes
             rights = _rights([f.fd for f in fds])
             self._sock.settimeout(self._timeout)
             try:
-                self._out.extend(map(self._sock.sendmsg, ([data],), (rights,)))
+                self._out.extend(map(self._sock.sendmsg, (parts[:1],), (rights,)))
             finally:
                 self._sock.setblocking(True)
         self._flush()
 
     def _flush(self):
-        data, at = self._out[0], sum(self._out[1:])
-        while at < len(data):
+        parts = self._out[0]
+        total = sum(map(len, parts))
+        at = sum(self._out[1:])
+        while at < total:
             try:
-                self._out.extend(map(self._sock.send, (memoryview(data)[at:],), (socket.MSG_DONTWAIT,)))
+                if len(parts) == 1:
+                    self._out.extend(map(self._sock.send, (memoryview(parts[0])[at:],), (socket.MSG_DONTWAIT,)))
+                else:
+                    self._out.extend(map(self._sock.sendmsg, (_rest(parts, at),), ((),), (socket.MSG_DONTWAIT,)))
             except BlockingIOError:
                 self._wait_to_send()
             at = sum(self._out[1:])
@@ -332,25 +332,35 @@ class Client:
                 self._keep(answer["result"])
 
     def receive_message(self):
-        """Return the next message as an object, with bytes as the values of "attachment" members.
+        """Return the next message as an object, with bytearrays as the values of "attachment" members.
 
         Raises ConnectionError at the end of the stream."""
-        at, end = self._in[0], self._line_end()
-        message = _decode(str(memoryview(self._in[1][0])[at:end], "utf-8"))[0]
-        sizes = message.get("attachments", ()) if isinstance(message, dict) else ()
-        have = len(self._in[1][0])
-        while have < end + sum(sizes):
-            self._fill(end + sum(sizes) - have)
-            have += len(self._in[-1][0])
-        data, rights = self._joined()
-        if sizes:
-            ends = list(itertools.accumulate(sizes, initial=end))
-            message.pop("attachments")
-            message = _attach(message, "attachment", [data[a:b] for a, b in zip(ends, ends[1:])])
-            end = ends[-1]
+        if not self._has_body():
+            at, end = self._in[0], self._line_end()
+            data, rights = self._joined()
+            message = _decode(str(memoryview(data)[at:end], "utf-8"))[0]
+            sizes = message.pop("attachments", ()) if isinstance(message, dict) else ()
+            if not sizes:
+                return self._finish(message, end, rights)
+            body = [bytearray(n) for n in sizes]
+            have = end
+            for part in body:
+                n = min(len(part), len(data) - have)
+                part[:n] = memoryview(data)[have:have + n]
+                have += n
+            self._body = at, data, body, [have - end], message, have
+        _, _, body, counts, message, end = self._body
+        while self._missing():
+            self._fill(0)
+        message = attach(message, "attachment", body)
+        return self._finish(message, end, [*self._in[1][1], *(right for r in counts[1:] for right in r[1])])
+
+    def _finish(self, message, end, rights):
+        """Return `message` with its descriptors, the first of `rights`; what follows it in _in is at `end`."""
         if isinstance(message, dict) and message.get("fds"):
-            fds, n = _descriptors((data, rights)), message.pop("fds")
-            message, rights = _attach(message, "fd", fds[:n]), _rights(fds[n:])
+            fds, n = _descriptors((b"", rights)), message.pop("fds")
+            message, rights = attach(message, "fd", fds[:n]), _rights(fds[n:])
+        data = self._in[1][0]
         self._in[:] = [end, (data, rights)] if end < len(data) else [0]
         return message
 
@@ -361,14 +371,32 @@ class Client:
     # -- bytes -----------------------------------------------------------------------------------
 
     def _fill(self, more):
-        """Receive at least one byte and append it to _in; more: bytes known to follow, or 0."""
+        """Receive at least one byte: into _body if attachments are being received, else append it to _in.
+        more: bytes known to follow, or 0."""
+        missing = self._missing() if self._has_body() else []
+        received = self._body[3] if missing else self._in
         try:
-            self._in.extend(map(self._sock.recvmsg, (max(_READ_BYTES, min(more, 1 << 20)),),
-                                (_CONTROL_BYTES,), (socket.MSG_CMSG_CLOEXEC,)))
+            if missing:
+                received.extend(map(self._sock.recvmsg_into, (missing,), (_CONTROL_BYTES,),
+                                    (socket.MSG_CMSG_CLOEXEC,)))
+            else:
+                received.extend(map(self._sock.recvmsg, (max(_READ_BYTES, min(more, 1 << 20)),),
+                                    (_CONTROL_BYTES,), (socket.MSG_CMSG_CLOEXEC,)))
         except BlockingIOError:
             raise TimeoutError("no answer from the daemon") from None
-        if not self._in[-1][0]:
+        if not received[-1][0]:
             raise ConnectionError("the daemon closed the connection")
+
+    def _has_body(self):
+        """Are attachments of the first message in _in being received?  If so, _body has them; once the
+        message was returned, _in is another one and _body has no meaning."""
+        return self._body is not None and len(self._in) > 1 and (
+            self._body[0] == self._in[0] and self._body[1] is self._in[1][0])
+
+    def _missing(self):
+        """Return the buffers of attachments in _body that are still to be filled."""
+        counts = self._body[3]
+        return _rest(self._body[2], counts[0] + sum([received[0] for received in counts[1:]]))
 
     def _joined(self):
         """Return (bytes, rights): all that was received, joined in _in[1]."""
@@ -406,74 +434,18 @@ def _rights(fds):
 
 def _result(answer):
     if "error" in answer:
-        raise Error(answer["error"])
+        raise from_answer(answer["error"])
     result = answer["result"]
     if isinstance(result, dict) and "outputs" in result:
         result["outputs"] = from_wire(result["outputs"])
     return result
 
 
-def op_params(name, /, *args, returns="handle", into=None, **kwargs):
-    """Return the params of op.call for these arguments; returns, into: see Client.op()."""
-    params = {"op": name, "args": to_wire(args), "return": returns}
-    if into is not None:
-        params["into"] = into
-    return {**params, "kwargs": {k: to_wire(v) for k, v in kwargs.items()}} if kwargs else params
-
-
-def to_wire(value):
-    """Convert a Python value to the protocol's JSON.  dicts stay unchanged: they are tensor literals,
-    or handles such as {"tensor": 1}."""
-    if isinstance(value, (list, tuple)):
-        return [to_wire(v) for v in value]
-    if isinstance(value, float) and (value.is_integer() or value - value != 0):
-        return {"float": value if value - value == 0 else str(float(value))}
-    if isinstance(value, complex):
-        return {"complex": [z if z - z == 0 else str(z) for z in (value.real, value.imag)]}
-    if isinstance(value, int) and abs(value) >= 1 << 53:
-        return {"int": str(value)}
-    return value
-
-
-_EXACT = {"float": float, "int": int, "complex": lambda z: complex(float(z[0]), float(z[1]))}
-
-
-def from_wire(value):
-    """Convert the protocol's JSON to Python values, the inverse of to_wire().  The objects
-    that describe tensors stay unchanged."""
-    if isinstance(value, list):
-        return [from_wire(v) for v in value]
-    if isinstance(value, dict) and len(value) == 1:
-        (name, exact), = value.items()
-        return _EXACT[name](exact) if name in _EXACT else value
-    return value
-
-
-def _detach(value, blobs, fds):
-    """Return a copy of `value`; the bytes of every "attachment" move to `blobs`, and every Fd to
-    `fds`, replaced by their index."""
-    if isinstance(value, list):
-        return [_detach(v, blobs, fds) for v in value]
-    if not isinstance(value, dict):
-        return value
-    copy = {}
-    for k, v in value.items():
-        if k == "attachment" and isinstance(v, (bytes, bytearray, memoryview)):
-            blobs.append(bytes(v))
-            v = len(blobs) - 1
-        if k == "fd" and isinstance(v, Fd):
-            fds.append(v)
-            v = len(fds) - 1
-        copy[k] = _detach(v, blobs, fds)
-    return copy
-
-
-def _attach(value, name, things):
-    """Return a copy of `value`; the index in every member `name` is replaced by that item of
-    `things`."""
-    if isinstance(value, list):
-        return [_attach(v, name, things) for v in value]
-    if not isinstance(value, dict):
-        return value
-    return {k: things[v] if k == name and isinstance(v, int) else _attach(v, name, things)
-            for k, v in value.items()}
+def _rest(parts, at):
+    """Return the buffers of `parts` without their first `at` bytes, at most as many as one sendmsg takes."""
+    rest = []
+    for part in parts:
+        if at < len(part):
+            rest.append(memoryview(part)[at:])
+        at = max(0, at - len(part))
+    return rest[:_PARTS]

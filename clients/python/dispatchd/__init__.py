@@ -1,0 +1,86 @@
+"""__init__.py -- tensors, gradients, programs and plugins of a dispatchd daemon, as PyTorch has them.
+
+    import dispatchd as dd
+    x = dd.rand(2, 3)
+    (x @ x.T).relu()
+
+Without a daemon, the first call starts a private one, which ends with the program.  dd.connect() returns a
+connection, on which the methods of the protocol can be called; docs/python.md is the tutorial."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from .client import Client, Fd, share, socket_path
+from .connection import Connection, connect, current, use
+from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, NotFound,
+                     PluginCrashed, PluginError, ResourceExhausted)
+from .wire import from_wire, op_params, to_wire
+
+# name -> the module that has it, which is imported at the first use
+_LAZY = {name: module for module, names in {
+    "tensors": "Tensor Size",
+    "arrays": "tensor as_tensor from_numpy",
+    "autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled",
+    "dtypes": "dtype finfo iinfo",
+    "pipeline": "pipelined synchronize",
+    "printing": "set_printoptions",
+}.items() for name in names.split()}
+_MODULES = {"api", "arrays", "autograd", "dtypes", "operators", "printing", "tensors"}
+_NAMESPACES = {"linalg", "fft", "special"}
+_CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793, "e": 2.718281828459045,
+              "strided": "strided", "contiguous_format": "contiguous_format", "preserve_format": "preserve_format",
+              "channels_last": "channels_last", "channels_last_3d": "channels_last_3d"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = getattr(import_module("." + _LAZY[name], __name__), name)
+    elif name in _MODULES:
+        return import_module("." + name, __name__)
+    elif name in _CONSTANTS:
+        value = _CONSTANTS[name]
+    elif name.startswith("_"):
+        raise AttributeError(name)
+    else:
+        api, dtypes = (import_module(f".{module}", __name__) for module in ("api", "dtypes"))
+        if name in dtypes.PUBLIC:
+            value = dtypes.PUBLIC[name]
+        elif name in _NAMESPACES:
+            value = api.Namespace(name)
+        elif name == "ops":
+            value = api.Ops()
+        elif name in api.function_names():
+            value = api.function(name, name)
+        else:
+            raise AttributeError(f"module 'dispatchd' has no attribute '{name}'" + api.nearest(name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    api, dtypes = (import_module(f".{module}", __name__) for module in ("api", "dtypes"))
+    return sorted({*globals(), *_LAZY, "autograd", *_NAMESPACES, *_CONSTANTS, "ops", *dtypes.PUBLIC, *api.function_names()})
+
+
+def _end_tracebacks_at_the_call() -> None:
+    """Let tracebacks of the daemon's errors end at the user's line: frames of this package say nothing to him."""
+    before = sys.excepthook
+    folder = __file__.rpartition("__init__")[0]
+
+    def hook(kind: Any, error: BaseException, traceback: Any) -> None:
+        if isinstance(error, (Error, Closed, DaemonLost)):
+            last = entry = traceback
+            while entry is not None:
+                if not entry.tb_frame.f_code.co_filename.startswith(folder):
+                    last = entry
+                entry = entry.tb_next
+            if last is not None:
+                last.tb_next = None
+        before(kind, error, traceback)
+    sys.excepthook = hook
+
+
+_end_tracebacks_at_the_call()

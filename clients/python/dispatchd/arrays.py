@@ -1,0 +1,376 @@
+"""arrays.py -- tensors from lists, arrays and buffers, and back: what is small goes as bytes behind the message, what is
+large in a memfd that the daemon maps without a copy."""
+
+from __future__ import annotations
+
+import array
+import math
+import mmap
+import os
+import struct
+import sys
+import weakref
+from typing import Any
+
+from . import dtypes
+from .client import share
+from .connection import Connection, current
+from .tensors import Tensor, make
+
+_SHARE_FROM = 1 << 16  # bytes from which the daemon maps a memfd and does not copy it
+_CODES = {"uint8": "B", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f",
+          "float64": "d", "complex64": "f", "complex128": "d", "bool": "?"}
+_NUMPY = {"b1": "bool", "u1": "uint8", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "f2": "float16",
+          "f4": "float32", "f8": "float64", "c8": "complex64", "c16": "complex128"}
+_LITTLE = sys.byteorder == "little"
+
+
+# -- into the daemon ------------------------------------------------------------------------------
+
+def create(c: Connection, dtype: str, shape: tuple[int, ...], data: Any, device: str | None = None) -> Tensor:
+    """Return a new tensor of the bytes of `data`, packed and row-major."""
+    c._last_handle = handle = c._last_handle - 1
+    params: dict[str, Any] = {"dtype": str(dtype), "shape": list(shape), "into": handle}
+    if device is not None and device != "cpu":
+        params["device"] = str(device)
+    size = memoryview(data).nbytes
+    try:
+        if size >= _SHARE_FROM:
+            memory = share(data)
+            try:
+                answer = c.call("tensor.create", fd=memory, **params)
+                if memory.map is not None:  # the tensor keeps the memory; the number is not needed any more
+                    c.notify("map.release", maps=[memory.map])
+            finally:
+                memory.close()
+        else:
+            answer = c.call("tensor.create", attachment=data, **params)
+    except BaseException as e:
+        if not isinstance(e, Exception):
+            c.drop(handle)
+        raise
+    return make(c, handle, [answer, 0, None])
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           connection: Connection | None = None) -> Tensor:
+    """Return a new tensor with the elements of a number, nested lists, a NumPy array, a buffer or a tensor.
+
+    dtype: as PyTorch infers it by default: int64 for integers, float32 for floats, bool, complex64; an array's own.
+    device: "cpu" by default.  requires_grad: record calls with it, so that backward() computes its gradient."""
+    c = connection or current()
+    wanted = None if dtype is None else dtypes.of(dtype)
+    if isinstance(data, Tensor):
+        made = data.clone().detach()
+        if wanted is not None or device is not None:
+            made = made.to(dtype=wanted, device=device)
+    elif hasattr(data, "__array_interface__") and not _is_torch(data):
+        made = _from_numpy(data, wanted, c, device)
+    elif _is_torch(data):
+        made = _from_torch(data, wanted, c, device)
+    elif isinstance(data, (memoryview, bytes, bytearray, array.array)):
+        made = _from_buffer(memoryview(data), wanted, c, device)
+    elif hasattr(data, "__dlpack__"):
+        from .dlpack import from_dlpack
+        made = from_dlpack(data)
+        made = made.to(dtype=wanted) if wanted is not None else made
+    else:
+        made = _from_list(data, wanted, c, device)
+    return made.requires_grad_() if requires_grad else made
+
+
+as_tensor = tensor
+
+
+def _is_torch(data: Any) -> bool:
+    return type(data).__module__.startswith("torch") and hasattr(data, "data_ptr")
+
+
+def _from_torch(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
+    if str(data.device) != "cpu":
+        raise TypeError(f"a PyTorch tensor on {data.device} is given: the daemon takes CPU memory; x.cpu() copies it")
+    plain = data.detach().resolve_conj().resolve_neg().contiguous()
+    name = str(data.dtype).removeprefix("torch.")
+    if name not in dtypes.ALL:
+        raise TypeError(f"a PyTorch tensor of {data.dtype} is given: the daemon has {', '.join(dtypes.ALL)}")
+    import torch  # type: ignore[import-not-found, unused-ignore]
+    raw = plain.reshape(-1).view(torch.uint8) if plain.numel() and name != "bool" else plain.to(torch.uint8).reshape(-1)
+    made = create(c, name, tuple(data.shape), memoryview(raw.numpy()), device)
+    return made if wanted is None else made.to(dtype=wanted)
+
+
+def _from_numpy(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
+    import numpy
+    data = numpy.asarray(data)
+    kind = data.dtype
+    if kind.byteorder == (">" if _LITTLE else "<"):
+        raise TypeError(f"an array of dtype '{kind.str}' has another byte order than this machine: "
+                        f"x.astype('{kind.newbyteorder('=').str}') has the right one")
+    name = _NUMPY.get(kind.str[1:]) or (kind.name if kind.name in dtypes.ALL else None)
+    if kind.str[1:] == "u2" and wanted in ("bfloat16", "float16"):
+        name, raw = str(wanted), True
+    if name is None:
+        raise TypeError(f"an array of dtype '{kind.name}' is given: the daemon has {', '.join(dtypes.ALL)}; "
+                        "x.astype() converts it")
+    packed = numpy.ascontiguousarray(data).reshape(data.shape)
+    made = create(c, name, data.shape, packed.view(numpy.uint8).data if data.ndim and data.size else packed.tobytes(),
+                  device)
+    return made if wanted is None or wanted == name else made.to(dtype=wanted)
+
+
+def _from_buffer(data: memoryview, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
+    names = {"B": "uint8", "b": "int8", "h": "int16", "i": "int32", "l": "int64", "q": "int64", "e": "float16",
+             "f": "float32", "d": "float64", "?": "bool", "c": "uint8"}
+    name = names.get(data.format.lstrip("@="))
+    if name is None:
+        raise TypeError(f"a buffer of format '{data.format}' is given: the daemon takes {', '.join(sorted(names))}, in the "
+                        "byte order of this machine")
+    shape = data.shape or ()
+    made = create(c, name, shape, data if data.c_contiguous else data.tobytes(), device)
+    return made if wanted is None or wanted == name else made.to(dtype=wanted)
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    """Return the shape of nested lists by their first elements."""
+    shape = []
+    while isinstance(data, (list, tuple, range)):
+        shape.append(len(data))
+        if not data:
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> None:
+    if depth == len(shape):
+        if isinstance(data, (list, tuple, range)):
+            raise ValueError(f"expected a number at dim {depth}, got a sequence of length {len(data)}: lists must not be "
+                             "ragged")
+        flat.append(data)
+        return
+    if not isinstance(data, (list, tuple, range)):
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {type(data).__name__} "
+                         f"{data!r}): lists must not be ragged")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)}): lists must not be "
+                         "ragged")
+    if depth + 1 == len(shape) and not any(isinstance(v, (list, tuple)) for v in data):
+        flat.extend(data)
+        return
+    for item in data:
+        _flatten(item, shape, depth + 1, flat)
+
+
+def _infer(flat: list[Any]) -> dtypes.dtype:
+    kinds = set(map(type, flat))
+    if not kinds:
+        return dtypes.float32
+    rank = -1
+    for kind in kinds:
+        r = (0 if issubclass(kind, bool) else 1 if issubclass(kind, int) else 2 if issubclass(kind, float) else
+             3 if issubclass(kind, complex) else 4)
+        rank = max(rank, r)
+    if rank == 4:
+        odd = next(v for v in flat if not isinstance(v, (bool, int, float, complex)))
+        raise TypeError(f"an element is a {type(odd).__name__}: tensors are made of numbers")
+    return (dtypes.bool_, dtypes.int64, dtypes.float32, dtypes.complex64)[rank]
+
+
+def _plain(v: Any) -> Any:
+    """Return an element as a Python number: one of NumPy, or a tensor of one element, becomes one."""
+    return v.item() if isinstance(v, Tensor) or (type(v).__module__ == "numpy" and hasattr(v, "item")) else v
+
+
+def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
+    shape = _shape_of(data)
+    flat: list[Any] = []
+    if shape and any(hasattr(v, "__array_interface__") and getattr(v, "ndim", 0) for v in data):
+        import numpy
+        return _from_numpy(numpy.array(data), wanted, c, device)
+    _flatten(data, shape, 0, flat)
+    if set(map(type, flat)) - {bool, int, float, complex}:
+        flat = [_plain(v) for v in flat]
+        if any(isinstance(v, list) for v in flat):
+            raise TypeError("an element is a tensor of several elements: dispatchd.stack() joins tensors")
+    kind = wanted or _infer(flat)
+    if not {type(v) for v in flat} <= {bool, int, float, complex}:
+        _infer(flat)
+    return create(c, kind, shape, _pack(flat, kind), device)
+
+
+def _pack(flat: list[Any], kind: dtypes.dtype) -> bytes:
+    if kind == "bfloat16":
+        return b"".join([_round_bfloat16(float(v)) for v in flat])
+    if kind.is_complex:
+        flat = [part for v in flat for part in (complex(v).real, complex(v).imag)]
+    elif kind == "bool":
+        flat = [bool(v) for v in flat]
+    elif kind.kind in "iu":
+        flat = [int(v) for v in flat]
+    try:
+        return struct.pack(f"={len(flat)}{_CODES[kind]}", *flat)
+    except OverflowError:  # PyTorch's floats become infinite
+        return struct.pack(f"={len(flat)}{_CODES[kind]}", *[_saturated(v, kind) for v in flat])
+    except struct.error:
+        limits = dtypes.iinfo(kind)
+        odd = next(v for v in flat if not limits.min <= v <= limits.max)
+        raise RuntimeError(f"value {odd} cannot be converted to {kind} without overflow: it takes {limits.min} to "
+                           f"{limits.max}") from None
+    except TypeError as e:
+        raise TypeError(f"{e}: elements of {kind} are numbers") from None
+
+
+def _saturated(v: float, kind: dtypes.dtype) -> float:
+    try:
+        struct.pack(_CODES[kind], v)
+        return v
+    except OverflowError:
+        return math.copysign(math.inf, v)
+
+
+def _round_bfloat16(v: float) -> bytes:
+    if v != v:
+        return struct.pack("=H", 0x7FC0)
+    bits: int = struct.unpack("=I", struct.pack("=f", _saturated(v, dtypes.float32)))[0]
+    return struct.pack("=H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+
+
+# -- out of the daemon ----------------------------------------------------------------------------
+
+def to_bytes(t: Tensor) -> bytearray:
+    """Return the elements, packed and row-major."""
+    t._info
+    c = t._c.session.here()
+    return c.call("tensor.read", tensor=t._h, **{"as": "attachment"})["attachment"]  # type: ignore[no-any-return]
+
+
+def numbers(data: bytes | bytearray, kind: dtypes.dtype) -> list[Any]:
+    """Return the elements in `data` as Python numbers."""
+    if kind == "bfloat16":
+        wide = bytearray(2 * len(data))
+        wide[2::4], wide[3::4] = data[0::2], data[1::2]
+        return list(struct.unpack(f"={len(data) // 2}f", wide))
+    n = len(data) // struct.calcsize(_CODES[kind])
+    flat = list(struct.unpack(f"={n}{_CODES[kind]}", data))
+    return [complex(a, b) for a, b in zip(flat[::2], flat[1::2])] if kind.is_complex else flat
+
+
+def to_list(t: Tensor) -> Any:
+    """Return the elements as nested lists."""
+    info = t._info
+    shape = info["shape"]
+    flat: Any = numbers(to_bytes(t), t.dtype)
+    if not shape:
+        return flat[0]
+    if 0 in shape:
+        return _empty(shape)
+    for size in shape[:0:-1]:
+        flat = [flat[i:i + size] for i in range(0, len(flat), size)]
+    return flat
+
+
+def _empty(shape: list[int]) -> list[Any]:
+    return [] if shape[0] == 0 or len(shape) == 1 else [_empty(shape[1:]) for _ in range(shape[0])]
+
+
+def numpy_dtype(kind: dtypes.dtype) -> Any:
+    """Return NumPy's dtype for `kind`; ml_dtypes brings bfloat16, without it the elements are raw uint16."""
+    import numpy
+    if kind == "bfloat16":
+        try:
+            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+        except ImportError:
+            return numpy.dtype("uint16")
+        return numpy.dtype(ml_dtypes.bfloat16)
+    return numpy.dtype(str(kind))
+
+
+class _Map:
+    """A memfd of the daemon that this program has mapped: the memory, and a descriptor to map it again."""
+
+    __slots__ = ("memory", "fd", "__weakref__")
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.memory = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+def _map(t: Tensor) -> tuple[dict[str, Any], _Map]:
+    """Return what the daemon says of the tensor's memory, and the map of it."""
+    t._info
+    c = t._c.session.here()
+    with c.lock:
+        maps: "weakref.WeakValueDictionary[int, _Map]" = c.__dict__.setdefault("_kept", weakref.WeakValueDictionary())
+        given: set[int] = c.__dict__.setdefault("_numbers", set())
+        held = list(maps.values())  # so that none ends between the request and its answer
+        gone = given - set(maps.keys())
+        if gone:
+            c.call("map.release", maps=sorted(gone))
+            given -= gone
+        if "_shares" not in c.__dict__ and t.nbytes >= _SHARE_FROM:
+            # From now on results are in memfds from the start, so that nothing is copied for the next array.
+            c.__dict__["_shares"] = True
+            c.call("session.set", share_from=_SHARE_FROM)
+        params = f'"tensor":{t._h},"as":"fd"'
+        del params
+        id_ = c._send("tensor.read", {"tensor": t._h, "as": "fd"})
+        answer = c._answer(id_)
+        if "error" in answer:
+            from .errors import from_answer
+            raise from_answer(answer["error"])
+        result = answer["result"]
+        fd = result.pop("fd", None)
+        number = result["map"]
+        if fd is not None:
+            maps[number] = made = _Map(fd)
+            given.add(number)
+        else:
+            made = maps[number]
+        del held
+        return result, made
+
+
+def to_numpy(t: Tensor, writable: bool) -> Any:
+    """Return an array on the tensor's memory: read-only and shared, or private and copied where it is written."""
+    import numpy
+    kind = numpy_dtype(t.dtype)
+    shape = tuple(t.shape)
+    if t.device != "cpu":
+        raise TypeError(f"a tensor on {t.device} has no memory that NumPy can read: x.cpu().numpy() copies it")
+    if 0 in shape:
+        made = numpy.empty(shape, kind)
+        made.flags.writeable = writable
+        return made
+    if "Conjugate" in t._info["keys"] or "Negative" in t._info["keys"]:
+        t = t.resolve_conj().resolve_neg()
+    info, held = _map(t)
+    memory = held.memory if not writable else mmap.mmap(held.fd, len(held.memory), mmap.MAP_PRIVATE,
+                                                        mmap.PROT_READ | mmap.PROT_WRITE)
+    strides = [s * kind.itemsize for s in info["strides"]]
+    base = numpy.ndarray(shape, kind, memory, info["offset"], strides)
+    return base if writable else numpy.asarray(_Exported(base, held, t))
+
+
+class _Exported:
+    """What keeps a NumPy array of a map valid: NumPy holds a reference to it."""
+
+    __slots__ = ("__array_interface__", "_kept")
+
+    def __init__(self, base: Any, *kept: Any) -> None:
+        self.__array_interface__ = base.__array_interface__
+        self._kept = (base, *kept)
+
+
+def rebuild(data: bytes, dtype: str, shape: tuple[int, ...]) -> Tensor:
+    """Return the tensor that was pickled."""
+    return create(current(), dtype, shape, data)
+
+
+def from_numpy(array: Any) -> Tensor:
+    """Return a tensor with the elements of a NumPy array, which are copied once."""
+    if not hasattr(array, "__array_interface__"):
+        raise TypeError(f"expected a NumPy array (got {type(array).__name__})")
+    return tensor(array)

@@ -1,0 +1,173 @@
+"""autograd.py -- gradients: backward, grad, hooks, and the modes in which nothing is recorded."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Sequence
+
+from .connection import Connection, current
+from .encode import connection_of, encode
+from .tensors import Tensor, wrap
+
+
+class _Mode:
+    """A mode of the connection, as a context manager and a decorator: one member of session.set."""
+
+    member = ""
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+        self._before: list[tuple[Connection, bool]] = []
+
+    def __enter__(self) -> None:
+        c = current()
+        before = _state(c).get(self.member, self.member == "grad_enabled")
+        self._before.append((c, before))
+        _set(c, self.member, self._value)
+
+    def __exit__(self, *exc: object) -> None:
+        c, before = self._before.pop()
+        if not c.session.closed:
+            _set(c, self.member, before)
+
+    def __call__(self, f: Any) -> Any:
+        @functools.wraps(f)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self._value) if isinstance(self, (set_grad_enabled, inference_mode)) else type(self)():  # type: ignore[call-arg]
+                return f(*args, **kwargs)
+        return wrapped
+
+
+def _state(c: Connection) -> dict[str, bool]:
+    return c.__dict__.setdefault("_modes", {})  # type: ignore[no-any-return]
+
+
+def _set(c: Connection, member: str, value: bool) -> None:
+    if _state(c).get(member, member == "grad_enabled") != value:
+        c.request("session.set", f'"{member}":{"true" if value else "false"}')
+        _state(c)[member] = value
+
+
+class no_grad(_Mode):
+    """Record nothing, inside `with no_grad():` or in a function with the decorator @no_grad()."""
+
+    member = "grad_enabled"
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class enable_grad(_Mode):
+    """Record calls again, inside `with enable_grad():`."""
+
+    member = "grad_enabled"
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class inference_mode(_Mode):
+    """Do not even check whether to record, inside `with inference_mode():`."""
+
+    member = "inference"
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(mode)
+
+
+class set_grad_enabled(_Mode):
+    """Record calls, or not: from now on, or inside `with set_grad_enabled(mode):`."""
+
+    member = "grad_enabled"
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(mode)
+        c = current()
+        self._earlier = is_grad_enabled()
+        _set(c, self.member, mode)
+
+    def __enter__(self) -> None:
+        self._before.append((current(), self._earlier))
+
+
+def is_grad_enabled() -> bool:
+    """Are calls recorded?"""
+    return _state(current()).get("grad_enabled", True)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Is inference mode on?"""
+    return _state(current()).get("inference", False)
+
+
+def _flags(retain_graph: bool | None, create_graph: bool) -> str:
+    text = "" if retain_graph is None else f',"retain_graph":{"true" if retain_graph else "false"}'
+    return text + (',"create_graph":true' if create_graph else "")
+
+
+def backward(tensors: "Tensor | Sequence[Tensor]", grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, inputs: Any = None) -> None:
+    """Compute the gradients of `tensors` and add them to the .grad of the leaves that require one, or of `inputs`.
+
+    grad_tensors: the gradient of each tensor; None stands for 1 and is for tensors of one element."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if inputs is not None:
+        inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        for leaf, g in zip(inputs, grad(tensors, inputs, grad_tensors, retain_graph, create_graph, True)):
+            if g is not None:
+                before = leaf.grad
+                leaf.grad = g if before is None else before + g
+        return
+    c = connection_of(tensors[0])
+    given = "" if grad_tensors is None else f',"gradients":{encode(list(grad_tensors), c)}'
+    c.request("grad.backward", f'"tensors":{encode(tensors, c)}{given}{_flags(retain_graph, create_graph)}')
+
+
+def grad(outputs: "Tensor | Sequence[Tensor]", inputs: "Tensor | Sequence[Tensor]", grad_outputs: Any = None,
+         retain_graph: bool | None = None, create_graph: bool = False, allow_unused: bool = False) -> tuple[Any, ...]:
+    """Return the gradients of `outputs` with respect to `inputs`, as torch.autograd.grad() does."""
+    outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if isinstance(grad_outputs, Tensor):
+        grad_outputs = [grad_outputs]
+    c = connection_of(outputs[0])
+    given = "" if grad_outputs is None else f',"gradients":{encode(list(grad_outputs), c)}'
+    answer = c.waited("grad.backward", f'"tensors":{encode(outputs, c)},"inputs":{encode(inputs, c)}{given}'
+                      + _flags(retain_graph, create_graph))
+    found = tuple([wrap(g, c) for g in answer["grads"]])
+    if not allow_unused and None in found:
+        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+                           "allow_unused=True if this is the desired behavior.")
+    return found
+
+
+def get_grad(t: Tensor) -> Tensor | None:
+    """Return the gradient that backward() has accumulated for `t`."""
+    t._info
+    c = connection_of(t)
+    return wrap(c.waited("grad.get", f'"tensor":{t._h}')["grad"], c)  # type: ignore[no-any-return]
+
+
+def set_grad(t: Tensor, value: Tensor | None) -> None:
+    """Replace the gradient of `t`; None removes it."""
+    c = connection_of(t)
+    c.request("grad.set", f'"tensor":{t._h},"grad":{encode(value, c)}')
+
+
+def zero_grad(tensors: Sequence[Tensor]) -> None:
+    """Remove the gradients of tensors."""
+    if tensors:
+        c = connection_of(tensors[0])
+        c.request("grad.zero", f'"tensors":[{",".join(str(t._h) for t in tensors)}]')
+
+
+def hook(t: Tensor, op: str | None) -> None:
+    """Let operator `op` change the gradient of `t` in each backward; None removes all hooks."""
+    c = connection_of(t)
+    c.request("grad.hook", f'"tensor":{t._h},"op":{encode(op, c)}')
+
+
+def graph(*tensors: Tensor) -> dict[str, Any]:
+    """Return what was recorded for tensors: nodes and edges (docs/gradients.md)."""
+    c = connection_of(tensors[0])
+    return c.waited("grad.graph", f'"tensors":[{",".join(str(t._h) for t in tensors)}]')

@@ -1,0 +1,408 @@
+"""connection.py -- a connection as tensors use it: calls that need no handle from the daemon, releases that ride on
+the next message, pipelining, threads and forks.
+
+A call of an operator that returns one tensor chooses the handle of its result itself, an integer below 0, and its
+answer is kept as the line that came: most programs never look at the shape of an intermediate result."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import socket
+import sys
+import threading
+import weakref
+from typing import Any
+
+from . import private
+from .client import Client, _check_server, socket_path
+from .errors import Closed, DaemonLost, Error, from_answer
+from .wire import from_wire
+
+_RELEASE_AT = 64  # dropped tensors that wait for a message; with so many, one is sent for them
+_FLUSH_BYTES = 1 << 13  # pipelined requests are sent in pieces of this size
+_MOST_PENDING = 500  # pipelined requests without an answer, below the daemon's limit of 1,000
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_ID_AT = len('{"jsonrpc":"2.0","id":')
+_decode = json.JSONDecoder().decode
+# A Cell is [answer, id, site]: what is known of one request.  answer: None until it has come, then its line, then
+# the dict of the tensor or an Error.  site: (code, line number) of the call, if nobody waited for the answer.
+Cell = list[Any]
+_UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its results are released
+
+_local = threading.local()
+_all: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+
+
+def call_site() -> tuple[Any, int]:
+    """Return (code, line) of the innermost frame that is not of this package."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
+
+
+class Session:
+    """What the connections of one session share: its members by thread, and whether it is closed."""
+
+    def __init__(self, first: "Connection") -> None:
+        self.members: dict[int, Connection] = {first.thread: first}
+        self.first = weakref.ref(first)
+        self.closed: str | None = None  # why tensors of this session cannot be used any more
+        self.lock = threading.Lock()
+        self.daemon_pid = 0  # process id of a private daemon; 0: the daemon is not ours
+
+    def here(self) -> "Connection":
+        """Return this thread's connection; make one if the thread has none."""
+        ident = threading.get_ident()
+        found = self.members.get(ident)
+        if found is None or found.thread_object() is not threading.current_thread():
+            first = self.first()
+            if self.closed or first is None:
+                raise Closed(self.closed or "the connection was closed")
+            with self.lock, first.lock:
+                s = socket.socket(fileno=first.call("server.open")["fd"])
+                _check_server(s, "the server")
+            self.members[ident] = found = Connection(s, first._timeout, self)
+        return found
+
+
+class Connection(Client):
+    """A connection to the daemon, made by connect(): a Client, and the place where tensors live.
+
+    Connections can be open side by side.  Functions of tensors go to the tensors' connection; functions that make
+    tensors go to the thread's current one: `with connection:` or `use(connection)` makes it that."""
+
+    def __init__(self, sock: socket.socket, timeout: float | None = None, session: Session | None = None) -> None:
+        super().__init__(sock, timeout)
+        self.lock = threading.RLock()
+        self.thread = threading.get_ident()
+        self.thread_object = weakref.ref(threading.current_thread())
+        self.session = session or Session(self)
+        self.pipelined = 0  # depth of `with pipelined():`
+        self._pending: collections.deque[Cell] = collections.deque()  # requests without an answer
+        self._lines: list[str] = []  # requests that are not sent yet
+        self._lines_bytes = 0
+        self._drops: collections.deque[int] = collections.deque()  # handles to release
+        self._last_handle = 0
+        self._failed: Cell | None = None  # the first pipelined call that has failed and that nobody knows of
+        _all.add(self)
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def submit(self, op: str, args: str, more: str) -> tuple[int, Cell]:
+        """Call an operator that returns one tensor; return the handle and the cell of its result.
+
+        args: the arguments as JSON, without brackets; more: "" or further params, beginning with a comma."""
+        with self.lock:
+            self._last_handle = handle = self._last_handle - 1
+            return handle, self.request("op.call", f'"op":"{op}","args":[{args}],"into":{handle}{more}', handle)
+
+    def request(self, method: str, params: str, into: int = 0) -> Cell:
+        """Send a request whose answer has no attachment; wait for the answer unless calls are pipelined.
+
+        into: the handle that the request makes; it is released if the wait is interrupted."""
+        with self.lock:
+            self._last_id = id_ = self._last_id + 1
+            cell: Cell = [None, id_, None]
+            line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
+            if self._drops:
+                line = self._release_line() + line
+            if self.pipelined:
+                cell[2] = call_site()
+                self._lines.append(line)
+                self._pending.append(cell)
+                self._lines_bytes += len(line)
+                if self._lines_bytes > _FLUSH_BYTES:
+                    self._flush_lines()
+                return cell
+            try:
+                if self.session.closed:
+                    raise Closed(self.session.closed)
+                if self._pending:
+                    self.settle()
+                self._pending.append(cell)
+                self.send_bytes(line.encode())
+                self._take_until(id_)
+            except BaseException as e:
+                if into and cell[0] is None:
+                    self._drops.append(into)
+                elif cell[0] is None:
+                    cell[2] = _UNWANTED
+                if isinstance(e, OSError):
+                    raise self._lost(e) from None
+                raise
+        answer = cell[0]
+        if answer.__class__ is not bytes:
+            raise answer
+        return cell
+
+    def _release_line(self) -> str:
+        drops = self._drops
+        handles = [drops.popleft() for _ in range(len(drops))]
+        text = ",".join(map(str, handles))
+        return f'{{"jsonrpc":"2.0","method":"tensor.release","params":{{"tensors":[{text}]}}}}\n'
+
+    def drop(self, handle: int) -> None:
+        """Queue the release of a handle.  May run in any thread, in the middle of any call."""
+        self._drops.append(handle)
+        if len(self._drops) >= _RELEASE_AT and not self.session.closed and self.lock.acquire(blocking=False):
+            try:
+                # An RLock can be had again by the thread that has it, in the middle of a send.
+                if not self._out and not self._busy():
+                    self._lines.append(self._release_line())
+                    self._flush_lines()
+            except OSError:
+                pass  # the next call says that the daemon is lost
+            finally:
+                self.lock.release()
+
+    def _busy(self) -> bool:
+        """Does this thread, below us, wait for an answer or send a message?"""
+        return bool(self._sent) or (bool(self._pending) and not self.pipelined)
+
+    def _flush_lines(self) -> None:
+        if self.session.closed:
+            raise Closed(self.session.closed)
+        lines = "".join(self._lines)
+        self._lines.clear()
+        self._lines_bytes = 0
+        try:
+            self.send_bytes(lines.encode())
+            if len(self._pending) > _MOST_PENDING:
+                self._take_until(self._pending[_MOST_PENDING // 2][1])
+        except OSError as e:
+            raise self._lost(e) from None
+
+    # -- answers ----------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Send what waits and take the answers of all requests.  Their errors are kept for who reads their results."""
+        with self.lock:
+            if self._lines:
+                self._flush_lines()
+            if self._pending:
+                try:
+                    self._take_until(self._pending[-1][1])
+                except OSError as e:
+                    raise self._lost(e) from None
+
+    def _take_until(self, id_: int) -> None:
+        """Take answers until that of request `id_` has come."""
+        pending = self._pending
+        while pending and pending[0][1] <= id_:
+            end = self._line_end()
+            data, at = self._in[1][0], self._in[0]
+            line = data[at:end]
+            number = line[_ID_AT:line.find(b",", _ID_AT)]
+            try:
+                got = int(number)
+            except ValueError:  # a notification, or an error that belongs to no request
+                message = self.receive_message()
+                if "id" in message:
+                    raise from_answer(message["error"])
+                self.notifications.append(message)
+                continue
+            if got < pending[0][1]:  # the answer of a call that was interrupted
+                self._drop_answer()
+                continue
+            self._in[:] = [end, self._in[1]] if end < len(data) else [0]
+            while pending and pending[0][1] < got:
+                pending.popleft()[0] = Closed("the call was interrupted before it was sent")
+            if pending:
+                cell = pending.popleft()
+                if cell[2] is _UNWANTED:
+                    self._drop_outputs(_decode(line.decode()).get("result"))
+                elif line.startswith(b'"error"', _ID_AT + len(number) + 1):
+                    self._fail(cell, _decode(line.decode())["error"])
+                else:
+                    cell[0] = line
+
+    def _fail(self, cell: Cell, error: dict[str, Any]) -> None:
+        cell[0] = e = from_answer(error)
+        if cell[2] is not None:
+            code, number = cell[2]
+            e.site = code.co_filename, number
+            cause = e.data.get("cause")
+            first = self._failed[0] if self._failed is not None else None
+            if cause and isinstance(first, Error):
+                cell[0] = first  # the call that failed first is the one to be named
+            else:
+                e.add_note(f"The call that failed: {code.co_filename}, line {number}, in {code.co_name}")
+                if self._failed is None:
+                    self._failed = cell
+
+    def _drop_answer(self) -> None:
+        """Receive an answer that nobody waits for, and release the tensors in it."""
+        result = self.receive_message().get("result")
+        if isinstance(result, dict):
+            self._keep(result)
+        self._drop_outputs(result)
+
+    def _drop_outputs(self, result: Any) -> None:
+        if isinstance(result, dict):
+            for output in result.get("outputs") or ():
+                for t in output if isinstance(output, list) else (output,):
+                    if isinstance(t, dict) and t.get("tensor", 0) > 0:
+                        self._drops.append(t["tensor"])
+
+    def ready(self, cell: Cell) -> dict[str, Any]:
+        """Return what the answer to a request says of its one tensor; raise the error if it failed."""
+        if cell[0] is None:
+            self.settle()
+        answer = cell[0]
+        if answer.__class__ is bytes:
+            cell[0] = answer = _decode(answer.decode())["result"]
+            if "outputs" in answer:
+                cell[0] = answer = answer["outputs"][0]
+        if answer.__class__ is dict:
+            return answer  # type: ignore[no-any-return]
+        if self._failed is cell or (self._failed is not None and self._failed[0] is answer):
+            self._failed = None
+        raise answer.with_traceback(None) if answer is not None else DaemonLost("the call was interrupted")
+
+    def raise_failed(self) -> None:
+        """Take all answers; raise the first error that nobody has read."""
+        self.settle()
+        if self._failed is not None:
+            error, self._failed = self._failed[0], None
+            raise error.with_traceback(None)
+
+    def call(self, method: str, /, **params: Any) -> Any:
+        with self.lock:
+            try:
+                if self.session.closed:
+                    raise Closed(self.session.closed)
+                if self._lines or self._pending:
+                    self.settle()
+                if self._drops:
+                    self.send_bytes(self._release_line().encode())
+                return super().call(method, **params)
+            except OSError as e:
+                if isinstance(e, (Error, TimeoutError)):
+                    raise
+                raise self._lost(e) from None
+
+    def outputs(self, op: str, args: str, more: str) -> list[Any]:
+        """Call any operator, wait, and return its outputs as the daemon answers them."""
+        cell = self.waited("op.call", f'"op":"{op}","args":[{args}]{more}')
+        return from_wire(cell["outputs"])  # type: ignore[no-any-return]
+
+    def waited(self, method: str, params: str) -> dict[str, Any]:
+        """Send a request, also between pipelined ones, and wait for its result."""
+        with self.lock:
+            depth, self.pipelined = self.pipelined, 0
+            try:
+                if depth:
+                    self.settle()
+                cell = self.request(method, params)
+            finally:
+                self.pipelined = depth
+        return _decode(cell[0].decode())["result"]  # type: ignore[no-any-return]
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def _lost(self, error: OSError) -> OSError:
+        """Return the exception that says that the daemon is gone."""
+        if isinstance(error, (Error, DaemonLost, TimeoutError)):
+            return error
+        self.session.closed = "the daemon has ended or has closed the connection: its tensors are gone"
+        while self._pending:
+            self._pending.popleft()[0] = DaemonLost(self.session.closed)
+        return DaemonLost(f"{self.session.closed} ({error})")
+
+    def close(self) -> None:
+        """Close the connections of the session; its tensors are gone, NumPy arrays of their memory stay."""
+        if self.session.first() is self and not self.session.closed:
+            self.session.closed = "the connection of this tensor was closed"
+            for other in list(self.session.members.values()):
+                if other is not self:
+                    Client.close(other)
+        Client.close(self)
+        if self.session.daemon_pid:
+            private.reap(self.session.daemon_pid)
+        if getattr(_local, "current", None) is self:
+            del _local.current
+
+    def __enter__(self) -> "Connection":
+        stack = _local.__dict__.setdefault("stack", [])
+        stack.append(_local.__dict__.get("current"))
+        _local.current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+        before = _local.stack.pop()
+        if before is not None:
+            _local.current = before
+
+
+def connect(path: str | None = None, timeout: float | None = None) -> Connection:
+    """Return a Connection to the daemon at `path`, else at $DISPATCHD_SOCKET, else at the usual place
+    (docs/operating.md).  If neither is named and no daemon listens at the usual place, start a private daemon,
+    which ends with this program.
+
+    timeout: seconds to wait for each step of sending or receiving, then TimeoutError is raised; None: no limit.
+    PermissionError: the server runs as a user other than this one, root and the one whose number is in
+    $DISPATCHD_SERVER_UID."""
+    named = path or os.environ.get("DISPATCHD_SOCKET")
+    path = socket_path(path)
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        s.connect(path)
+        _check_server(s, f"the server at '{path}'")
+    except OSError as e:
+        s.close()
+        if named or not isinstance(e, (FileNotFoundError, ConnectionRefusedError)):
+            e.filename = e.filename or path
+            raise
+        s, pid = private.start()
+        c = Connection(s, timeout)
+        c.session.daemon_pid = pid
+        return c
+    return Connection(s, timeout)
+
+
+_default: Connection | None = None
+_default_lock = threading.Lock()
+
+
+def current() -> Connection:
+    """Return this thread's connection for functions without tensors: that of the innermost `with`, or of use(),
+    else one of the default session, which begins at the first use."""
+    global _default
+    here = getattr(_local, "current", None)
+    if here is None:
+        with _default_lock:
+            if _default is None or _default.session.closed:
+                _default = connect()
+            here = _default
+        if here.thread != threading.get_ident():
+            here = here.session.here()
+        _local.current = here
+    elif here.session.closed:
+        del _local.current
+        return current()
+    return here  # type: ignore[no-any-return]
+
+
+def use(connection: Connection) -> Connection:
+    """Make `connection` the one that this thread's functions use, and return it."""
+    _local.current = connection
+    return connection
+
+
+def _after_fork() -> None:
+    """In a child: connections of the parent are the parent's, and tensors of theirs cannot be used."""
+    global _default, _default_lock, _local
+    for c in list(_all):
+        c.session.closed = "this tensor belongs to the process that has forked this one: a child makes its own"
+        c._sock.close()  # the parent's descriptor stays open; no message ends its session
+        c._drops.clear()
+        c.lock = threading.RLock()
+    _all.clear()
+    _default, _default_lock, _local = None, threading.Lock(), threading.local()
+
+
+os.register_at_fork(after_in_child=_after_fork)

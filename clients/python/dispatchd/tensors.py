@@ -1,0 +1,420 @@
+"""tensors.py -- the tensor: a handle of the daemon that behaves as PyTorch's tensors do."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from . import api, dtypes
+from .connection import Cell, Connection
+from .encode import connection_of, encode
+from .errors import Closed
+from .operators import Operators, call_in_place
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple."""
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        n = 1
+        for size in self:
+            n *= size
+        return n
+
+    def __repr__(self) -> str:
+        return f"dispatchd.Size({list(self)})"
+
+
+class Tensor(Operators):
+    """A tensor that the daemon holds.  It behaves as torch.Tensor does: operators, indexing, methods.
+
+    The methods are the operators of the daemon under PyTorch's names; dir() lists them, help() shows their
+    schemas.  Its last reference releases the memory."""
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 1000.0  # NumPy leaves array + tensor to us
+
+    def __init__(self, *args: object) -> None:
+        raise TypeError("dispatchd.tensor(data) makes a tensor")
+
+    def __del__(self) -> None:
+        try:
+            c = self._c
+        except AttributeError:  # not completely made
+            return
+        if not c.session.closed:
+            c.drop(self._h)
+
+    # -- what is known of it ------------------------------------------------------------------------
+
+    def _handle_on(self, c: Connection) -> str:
+        """Return the JSON that names this tensor in a call on connection `c`."""
+        own = self._c
+        if own is not c:
+            if own.session is not c.session:
+                if own.session.closed:
+                    raise Closed(own.session.closed)
+                raise RuntimeError("a tensor of another connection's session is used: a call takes tensors of one "
+                                   "session; copy it with dispatchd.tensor(x.numpy())")
+            if self._cell[0] is None:
+                own.settle()
+        return f'{{"tensor":{self._h}}}'
+
+    @property
+    def _info(self) -> dict[str, Any]:
+        answer = self._cell[0]
+        return answer if answer.__class__ is dict else self._c.ready(self._cell)
+
+    def _refresh(self) -> dict[str, Any]:
+        """Ask the daemon what the tensor is like now: what other calls may have changed."""
+        c = connection_of(self)
+        self._info  # raises the error of a failed call
+        answer: dict[str, Any] = c.waited("tensor.describe", f'"tensor":{self._h}')
+        self._cell[0] = answer
+        return answer
+
+    @property
+    def shape(self) -> Size:
+        """Sizes of the dimensions."""
+        return Size(self._info["shape"])
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the sizes of the dimensions, or that of dimension `dim`."""
+        shape = self.shape
+        if dim is None:
+            return shape
+        if not -max(len(shape), 1) <= dim < max(len(shape), 1) or not shape:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, "
+                             f"{max(len(shape), 1) - 1}], but got {dim})" if shape else
+                             "Dimension specified as 0 but tensor has no dimensions")
+        return shape[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Return the strides in elements, or that of dimension `dim`."""
+        strides = tuple(self._info["strides"])
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Return the index in the storage of the first element."""
+        return int(self._info["storage_offset"])
+
+    def dim(self) -> int:
+        """Return the number of dimensions."""
+        return len(self._info["shape"])
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._info["shape"])
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return self.shape.numel()
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """Type of the elements."""
+        name = self._info["dtype"]
+        return dtypes.ALL.get(name) or dtypes.dtype(name)
+
+    @property
+    def device(self) -> str:
+        """Device that holds the elements: "cpu", "npu:0"."""
+        return str(self._info["device"])
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    element_size = lambda self: self.dtype.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.itemsize
+
+    @property
+    def requires_grad(self) -> bool:
+        """Is a gradient computed for this tensor?"""
+        return bool(self._refresh()["requires_grad"])
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Did no recorded call compute this tensor?"""
+        return bool(self._refresh().get("is_leaf", True))
+
+    @property
+    def grad_fn(self) -> str | None:
+        """Name of the operator that computed this tensor, if its calls are recorded."""
+        return self._refresh().get("grad_fn")
+
+    @property
+    def _version(self) -> int:
+        return int(self._refresh()["version"])
+
+    def is_floating_point(self) -> bool:
+        """Is the dtype a floating-point one?"""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Is the dtype a complex one?"""
+        return self.dtype.is_complex
+
+    def is_contiguous(self, memory_format: str = "contiguous_format") -> bool:
+        """Do the elements lie in memory in row-major order, or in the order of `memory_format`?"""
+        shape = self.shape
+        order = list(range(len(shape)))[::-1]
+        if memory_format in ("channels_last", "channels_last_3d"):
+            order = [1, *order[:-2], 0]
+        step = 1
+        for d in order:
+            if shape[d] != 1 and self._info["strides"][d] != step and 0 not in shape:
+                return False
+            step *= shape[d]
+        return True
+
+    # -- values -------------------------------------------------------------------------------------
+
+    def item(self) -> Any:
+        """Return the only element as a Python number."""
+        n = self.numel()
+        if n != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars: this one has shape "
+                             f"{list(self.shape)}")
+        value = self.tolist()
+        while isinstance(value, list):
+            value = value[0]
+        return value
+
+    def tolist(self) -> Any:
+        """Return the elements as nested lists, or as a number if there is no dimension."""
+        from .arrays import to_list
+        return to_list(self)
+
+    def __len__(self) -> int:
+        shape = self._info["shape"]
+        if not shape:
+            raise TypeError("len() of a 0-d tensor")
+        return int(shape[0])
+
+    def __iter__(self) -> "Iterator[Tensor]":
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __bool__(self) -> bool:
+        n = self.numel()
+        if n != 1:
+            raise RuntimeError("Boolean value of Tensor with " + ("no values" if n == 0 else "more than one value") +
+                               " is ambiguous")
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        value = self.item()
+        if isinstance(value, (float, complex)):
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(value)
+
+    def __contains__(self, value: object) -> bool:
+        return bool((self == value).any())
+
+    def __repr__(self) -> str:
+        from .printing import text
+        return text(self)
+
+    def __format__(self, spec: str) -> str:
+        return self.item().__format__(spec) if self.ndim == 0 else object.__format__(self, spec)  # type: ignore
+
+    def _repr_html_(self) -> str:
+        from .printing import html
+        return html(self)
+
+    # -- indexing -----------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> "Tensor":
+        from .indexing import get
+        return get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from .indexing import put
+        put(self, index, value)
+
+    # -- arrays -------------------------------------------------------------------------------------
+
+    def numpy(self, *, writable: bool = False) -> Any:
+        """Return the elements as a NumPy array without a copy, read-only; later calls that write the tensor change it.
+
+        writable: a private array instead, whose pages are copied when they are written (copy on write)."""
+        from .arrays import to_numpy
+        return to_numpy(self, writable)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        from .arrays import to_numpy
+        array = to_numpy(self, False)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack__(self, stream: object = None) -> Any:
+        from .dlpack import export
+        return export(self)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    # -- gradients ----------------------------------------------------------------------------------
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        """Record calls with this tensor, so that backward() computes its gradient."""
+        call_in_place("aten::requires_grad_", self, encode(bool(requires_grad), self._c))
+        return self
+
+    def backward(self, gradient: "Tensor | None" = None, retain_graph: bool | None = None,
+                 create_graph: bool = False, inputs: "list[Tensor] | None" = None) -> None:
+        """Compute the gradients of this tensor for the leaves that require one; they are added to their .grad."""
+        from .autograd import backward
+        backward([self], None if gradient is None else [gradient], retain_graph, create_graph, inputs)
+
+    @property
+    def grad(self) -> "Tensor | None":
+        """Gradient that backward() has accumulated, or None."""
+        from .autograd import get_grad
+        return get_grad(self)
+
+    @grad.setter
+    def grad(self, value: "Tensor | None") -> None:
+        from .autograd import set_grad
+        set_grad(self, value)
+
+    def register_hook(self, op: str | None) -> None:
+        """Let an operator, by its name, change the gradient of this tensor in each backward; None removes the hooks."""
+        from .autograd import hook
+        hook(self, op)
+
+    # -- everything else is an operator -------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        method = api.method(name)  # sets it as an attribute of the class
+        if method is None:
+            raise AttributeError(f"'Tensor' object has no attribute '{name}'" + api.nearest(name))
+        return method.__get__(self, Tensor)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *api.method_names()})
+
+    def __reduce__(self) -> Any:
+        from .arrays import rebuild, to_bytes
+        return rebuild, (to_bytes(self), str(self.dtype), tuple(self.shape))
+
+    def __deepcopy__(self, memo: object) -> "Tensor":
+        return self.clone().detach().requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
+
+    def to(self, *args: Any, **kwargs: Any) -> "Tensor":
+        """Return the tensor with another dtype or on another device: to(dtype), to(device), to(other)."""
+        for a in args:
+            if isinstance(a, Tensor):
+                kwargs.setdefault("dtype", a.dtype)
+                kwargs.setdefault("device", a.device)
+            elif isinstance(a, bool):
+                kwargs["copy" if "non_blocking" in kwargs else "non_blocking"] = a
+            elif isinstance(a, str) and not isinstance(a, dtypes.dtype) and a not in dtypes.ALL:
+                kwargs["device"] = a
+            elif a is not None:
+                kwargs["dtype"] = dtypes.of(a)
+        kwargs.pop("non_blocking", None)
+        copy = kwargs.pop("copy", False)
+        wanted = kwargs.get("dtype"), kwargs.get("device")
+        if not copy and wanted[0] in (None, self.dtype) and wanted[1] in (None, self.device) and len(kwargs) <= 2:
+            return self
+        return api.operator("aten::_to_copy")(self, **kwargs)  # type: ignore[no-any-return]
+
+    def cpu(self) -> "Tensor":
+        """Return the tensor on the CPU."""
+        return self.to(device="cpu")
+
+    def type(self, dtype: Any = None) -> Any:
+        """Return the name of the dtype, or the tensor with another dtype."""
+        return f"dispatchd.{self.dtype}" if dtype is None else self.to(dtype=dtype)
+
+    @property
+    def T(self) -> "Tensor":
+        """The tensor with its dimensions reversed."""
+        return api.call_named("numpy_T", self)
+
+    @property
+    def mT(self) -> "Tensor":
+        """The tensor with its last two dimensions swapped."""
+        return api.call_named("mT", self)
+
+    @property
+    def H(self) -> "Tensor":
+        """The conjugate transpose of a matrix."""
+        return api.call_named("matrix_H", self)
+
+    @property
+    def mH(self) -> "Tensor":
+        """The conjugate transpose of each matrix."""
+        return api.call_named("mH", self)
+
+    @property
+    def real(self) -> "Tensor":
+        """The real parts, a view."""
+        return api.call_named("real", self)
+
+    @property
+    def imag(self) -> "Tensor":
+        """The imaginary parts, a view."""
+        return api.call_named("imag", self)
+
+    @property
+    def data(self) -> "Tensor":
+        """The same memory without a history."""
+        return api.call_named("detach", self)
+
+    def explain(self) -> str:
+        """Return a line about the tensor: dtype, shape, strides, device and dispatch keys."""
+        i = self._refresh()
+        return f"{i['dtype']} {i['shape']}  strides {i['strides']}  {i['device']}  keys {', '.join(i['keys'])}"
+
+
+_new = Tensor.__new__
+
+
+def make(c: Connection, handle: int, cell: Cell) -> Tensor:
+    """Return the tensor of a handle; it owns the handle."""
+    t = _new(Tensor)
+    t._c, t._h, t._cell = c, handle, cell
+    return t
+
+
+def wrap(value: Any, c: Connection) -> Any:
+    """Return the Python value of an output: a Tensor for a descriptor, a tuple for a list."""
+    if isinstance(value, dict) and "tensor" in value:
+        return make(c, value["tensor"], [value, 0, None])
+    if isinstance(value, list):
+        return tuple([wrap(v, c) for v in value])
+    if isinstance(value, dict) and "generator" in value:
+        from .generators import Generator
+        return Generator._of(c, value["generator"])
+    if isinstance(value, dict) and "object" in value:
+        from .plugins import Object
+        return Object(c, value)
+    return value

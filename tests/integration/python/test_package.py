@@ -1,0 +1,86 @@
+"""test_package.py -- the Python package: it installs, imports fast, starts a daemon of its own, and its generated
+file is current."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import BUILD, ROOT, contains, equal, less, main
+
+PACKAGE = os.path.join(ROOT, "clients", "python")
+ENV = {**{k: v for k, v in os.environ.items() if k != "DISPATCHD_SOCKET"}, "PYTHONPATH": PACKAGE,
+       "DISPATCHD": os.path.join(BUILD, "dispatchd"), "XDG_RUNTIME_DIR": "/nonexistent"}
+
+
+def python(code, **env):
+    """What this program prints, run with -W error."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], env={**ENV, **env}, capture_output=True, text=True,
+                          timeout=120)
+    equal(done.stderr, "", "errors")
+    return done.stdout
+
+
+def test_nothing_is_started():
+    out = python("import dispatchd as dd\nx = dd.ones(2, 3)\nprint((x @ x.T).relu())")
+    equal(out, "tensor([[3., 3.],\n        [3., 3.]])\n")
+
+
+def test_a_private_daemon_ends_with_the_program():
+    pid = int(python("import dispatchd as dd\nprint(dd.current().call('server.hello')['pid'])"))
+    end = time.monotonic() + 20
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
+        time.sleep(0.01)
+    equal(os.path.exists(f"/proc/{pid}"), False, "the daemon runs on")
+
+
+def test_a_program_without_a_daemon_says_what_to_do():
+    code = "import dispatchd as dd\ntry:\n    dd.ones(1)\nexcept FileNotFoundError as e:\n    print(e)"
+    contains(python(code, DISPATCHD="/nonexistent/dispatchd"), "/nonexistent/dispatchd")
+
+
+def test_import_needs_only_the_standard_library():
+    out = python("import dispatchd, sys\nprint([m for m in ('numpy', 'torch', 'yaml', 'ctypes', 'difflib', 'inspect') "
+                 "if m in sys.modules])")
+    equal(out, "[]\n")
+
+
+def test_the_generated_file_is_current():
+    made = subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "emit_python.py"),
+                           *(os.path.join(ROOT, "proto", "ops", n) for n in ("native_functions.yaml", "public.yaml"))],
+                          capture_output=True, text=True, check=True).stdout
+    with open(os.path.join(PACKAGE, "dispatchd", "_schemas.py"), encoding="utf-8") as f:
+        equal(f.read() == made, True, "_schemas.py: run 'make map'")
+    less(100000, len(made), "bytes")
+
+
+def test_the_version_is_the_daemons():
+    with open(os.path.join(ROOT, "daemon", "daemon.h"), encoding="utf-8") as f:
+        version = next(line.split('"')[1] for line in f if line.startswith("#define DISPATCHD_VERSION"))
+    equal(python("from dispatchd._version import VERSION\nprint(VERSION, end='')"), version)
+
+
+def test_pip_installs_it_without_a_network():
+    if subprocess.run([sys.executable, "-c", "import pip"], capture_output=True).returncode:
+        print("skipped: pip is not there")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "python")
+        subprocess.run(["cp", "-r", PACKAGE, source], check=True)
+        done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", "--no-deps",
+                               "--target", os.path.join(folder, "lib"), source], capture_output=True, text=True, timeout=300)
+        equal(done.returncode, 0, done.stderr)
+        out = python("import dispatchd as dd\nprint(dd.__file__, dd.ones(2).sum().item())", PYTHONPATH=os.path.join(folder, "lib"))
+        contains(out, os.path.join(folder, "lib", "dispatchd"))
+        contains(out, " 2.0")
+
+
+def test_modules_are_small():
+    for name in os.listdir(os.path.join(PACKAGE, "dispatchd")):
+        if name.endswith(".py") and name != "_schemas.py":
+            with open(os.path.join(PACKAGE, "dispatchd", name), encoding="utf-8") as f:
+                less(len(f.readlines()), 501, name)
+
+
+main()
