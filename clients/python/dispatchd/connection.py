@@ -85,6 +85,7 @@ class Connection(Client):
         self._lines: list[str] = []  # requests that are not sent yet
         self._lines_bytes = 0
         self._drops: collections.deque[int] = collections.deque()  # handles to release
+        self._held: list[Any] = []  # tensors made of arrays for the next call, which nobody else refers to
         self._last_handle = 0
         self._failed: Cell | None = None  # the first pipelined call that has failed and that nobody knows of
         _all.add(self)
@@ -109,6 +110,8 @@ class Connection(Client):
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
             if self._drops:
                 line = self._release_line() + line
+            if self._held:
+                self._held.clear()  # released behind this call
             if self.pipelined:
                 cell[2] = call_site()
                 self._lines.append(line)
@@ -137,6 +140,10 @@ class Connection(Client):
         if answer.__class__ is not bytes:
             raise answer
         return cell
+
+    def holding(self, made: Any) -> None:
+        """Keep a tensor until the next call is sent."""
+        self._held.append(made)
 
     def _release_line(self) -> str:
         drops = self._drops
