@@ -148,6 +148,13 @@ def get_grad(t: Tensor) -> Tensor | None:
     return wrap(c.waited("grad.get", f'"tensor":{t._h}')["grad"], c)  # type: ignore[no-any-return]
 
 
+def get_grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
+    """Return the gradient of each tensor, by one wait for all of them."""
+    c = connection_of(tensors[0])
+    answers = c.all_waited("grad.get", [f'"tensor":{t._h}' for t in tensors])
+    return [wrap(a["grad"], c) for a in answers]
+
+
 def set_grad(t: Tensor, value: Tensor | None) -> None:
     """Replace the gradient of `t`; None removes it."""
     c = connection_of(t)

@@ -308,6 +308,21 @@ class Connection(Client):
                 self.pipelined = depth
         return _decode(cell[0].decode())["result"]  # type: ignore[no-any-return]
 
+    def all_waited(self, method: str, params: list[str]) -> list[dict[str, Any]]:
+        """Send a request for each of `params` at once, and return their results."""
+        with self.lock:
+            self.pipelined += 1
+            try:
+                cells = [self.request(method, p) for p in params]
+            finally:
+                self.pipelined -= 1
+            self.settle()
+        for cell in cells:
+            if cell[0].__class__ is not bytes:
+                self._failed = None if self._failed is cell else self._failed
+                raise cell[0]
+        return [_decode(cell[0].decode())["result"] for cell in cells]
+
     # -- the end ----------------------------------------------------------------------------------
 
     def _lost(self, error: OSError) -> OSError:

@@ -1,0 +1,188 @@
+"""optim.py -- the optimizers of torch.optim over the daemon's own: a step of all parameters is one call."""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Mapping
+
+from . import autograd
+from .encode import connection_of, encode
+from .tensors import Tensor
+
+
+class Optimizer:
+    """What the optimizers have in common: groups of parameters, their state, and how both are saved.
+
+    defaults: options of every group.  op: the operator of a step.  slots: (keyword of the operator, name in the state,
+    option that needs it or None)."""
+
+    op = ""
+    slots: tuple[tuple[str, str, str | None], ...] = ()
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        for name, (least, below) in _RANGES.items():
+            values = defaults.get(name)
+            for value in values if isinstance(values, tuple) else () if values is None else (values,):
+                if not isinstance(value, Tensor) and not least <= value < below:
+                    raise ValueError(f"Invalid {name}: {value}, it must be at least {least}" +
+                                     (f" and below {below}" if below < float("inf") else ""))
+        self.defaults = defaults
+        self.state: dict[Tensor, dict[str, Tensor]] = {}
+        self.param_groups: list[dict[str, Any]] = []
+        given = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Add parameters with options of their own."""
+        listed = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
+        for p in listed:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"an optimizer takes tensors, got {type(p).__name__}")
+            if p in self.state:
+                raise ValueError("some parameters appear in more than one parameter group")
+            self.state[p] = {}
+        self.param_groups.append({**self.defaults, **group, "params": listed})
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Remove the gradients of all parameters.  set_to_none: False sets them to zero instead."""
+        params = [p for group in self.param_groups for p in group["params"]]
+        if set_to_none:
+            autograd.zero_grad(params)
+            return
+        for p in params:
+            g = p.grad
+            if g is not None:
+                g.zero_()
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        """Return the keyword arguments of the operator for a group."""
+        return {k: v for k, v in group.items() if k != "params"}
+
+    def step(self, closure: Any = None) -> Any:
+        """Change all parameters by their gradients.  closure: computes the loss anew and returns it."""
+        loss = None
+        if closure is not None:
+            with autograd.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            self._step(group)
+        return loss
+
+    def _step(self, group: dict[str, Any]) -> None:
+        params = group["params"]
+        if not params:
+            return
+        c = connection_of(params[0])
+        lists = [params, autograd.get_grads(params)]
+        if not any(g is not None for g in lists[1]):
+            return
+        for _, name, needs in self.slots:
+            if needs is not None and not group[needs]:
+                lists.append([])
+                continue
+            for p in params:
+                if name not in self.state[p]:
+                    self.state[p][name] = self._new_state(name, p)
+            lists.append([self.state[p][name] for p in params])
+        more = ",".join(f'"{k}":{encode(v, c)}' for k, v in self.options(group).items())
+        c.request("op.call", f'"op":"optim::{self.op}","args":{encode(lists, c)},"kwargs":{{{more}}}')
+
+    def _new_state(self, name: str, p: Tensor) -> Tensor:
+        from .api import call_named
+        with autograd.no_grad():
+            if name == "step":
+                return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
+            return call_named("zeros_like", p)  # type: ignore[no-any-return]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state by index of parameter, and the groups with indices, in the form of torch.optim."""
+        index = {p: i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        return {"state": {index[p]: dict(s) for p, s in self.state.items() if s},
+                "param_groups": [{**g, "params": [index[p] for p in g["params"]]} for g in self.param_groups]}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        """Continue from a state of state_dict(); its tensors are copied."""
+        groups = saved["param_groups"]
+        here = [len(g["params"]) for g in self.param_groups]
+        if [len(g["params"]) for g in groups] != here:
+            raise ValueError(f"loaded state dict has groups of {[len(g['params']) for g in groups]} parameters, this optimizer "
+                             f"has {here}")
+        for group, old in zip(self.param_groups, groups):
+            group.update({k: v for k, v in old.items() if k != "params"})
+            for p, i in zip(group["params"], old["params"]):
+                self.state[p] = {k: v.clone() for k, v in saved["state"].get(i, {}).items()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.defaults.items())})"
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "lr": (0, float("inf")), "momentum": (0, float("inf")), "weight_decay": (0, float("inf")), "eps": (0, float("inf")),
+    "alpha": (0, float("inf")), "betas": (0, 1)}
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum: torch.optim.SGD."""
+
+    op, slots = "sgd_", (("momentum_buffers", "momentum_buffer", "momentum"),)
+
+    def __init__(self, params: Iterable[Any], lr: Any, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
+                 nesterov: bool = False, *, maximize: bool = False) -> None:
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+                                      nesterov=nesterov, maximize=maximize))
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        new = group["momentum"] and "momentum_buffer" in self.state[group["params"][0]]
+        first = bool(new) and not group.get("_begun", False)
+        group["_begun"] = group.get("_begun", False) or first
+        return {**{k: v for k, v in super().options(group).items() if not k.startswith("_")}, "is_first_step": first}
+
+    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
+        super().load_state_dict(saved)
+        for group in self.param_groups:
+            group["_begun"] = "momentum_buffer" in self.state[group["params"][0]]
+
+
+class Adam(Optimizer):
+    """Adam: torch.optim.Adam."""
+
+    op = "adam_"
+    slots = (("exp_avgs", "exp_avg", None), ("exp_avg_sqs", "exp_avg_sq", None),
+             ("max_exp_avg_sqs", "max_exp_avg_sq", "amsgrad"), ("state_steps", "step", None))
+
+    def __init__(self, params: Iterable[Any], lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, amsgrad: bool = False, *, maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=tuple(betas), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+                                      maximize=maximize))
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        found = super().options(group)
+        found["beta1"], found["beta2"] = found.pop("betas")
+        return found
+
+
+class AdamW(Adam):
+    """Adam with weight decay of its own: torch.optim.AdamW."""
+
+    op = "adamw_"
+
+    def __init__(self, params: Iterable[Any], lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+
+class RMSprop(Optimizer):
+    """RMSprop: torch.optim.RMSprop."""
+
+    op = "rmsprop_"
+    slots = (("square_avgs", "square_avg", None), ("grad_avgs", "grad_avg", "centered"),
+             ("momentum_buffers", "momentum_buffer", "momentum"))
+
+    def __init__(self, params: Iterable[Any], lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+                 momentum: float = 0, centered: bool = False, maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
+                                      centered=centered, maximize=maximize))

@@ -1,0 +1,55 @@
+"""store.py -- files of tensors in the safetensors format, written and read by the daemon."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping
+
+from .client import Fd
+from .connection import current
+from .encode import connection_of
+from .tensors import Tensor, wrap
+
+
+def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]",
+         metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors, by name, to a file in the safetensors format; torch.load cannot read it, safetensors can.
+
+    The file is written beside its place and then renamed, so that a reader finds the old file or the new one."""
+    if isinstance(tensors, Tensor):
+        tensors = {"tensor": tensors}
+    if not isinstance(tensors, Mapping) or not all(isinstance(t, Tensor) for t in tensors.values()):
+        odd = {k: type(t).__name__ for k, t in tensors.items() if not isinstance(t, Tensor)} if isinstance(
+            tensors, Mapping) else type(tensors).__name__
+        raise TypeError(f"save() takes a dict of tensors by name, got {odd}")
+    first = next(iter(tensors.values()), None)
+    c = connection_of(first) if first is not None else current()
+    for t in tensors.values():
+        t._handle_on(c)
+    path = os.fspath(path)
+    beside = f"{path}.{os.getpid()}.new"
+    fd = Fd(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666))
+    try:
+        params: dict[str, Any] = {"fd": fd, "tensors": {k: t._h for k, t in tensors.items()}}
+        if metadata is not None:
+            params["metadata"] = dict(metadata)
+        c.call("store.save", **params)
+        os.fsync(fd.fd)
+        os.rename(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+    finally:
+        fd.close()
+
+
+def load(path: "str | os.PathLike[str]", prefix: str | None = None) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file by name; with `prefix` those whose names begin with it."""
+    fd = Fd(os.open(os.fspath(path), os.O_RDONLY | os.O_CLOEXEC))
+    c = current()
+    try:
+        params: dict[str, Any] = {"fd": fd} if prefix is None else {"fd": fd, "prefix": prefix}
+        answer = c.call("store.load", **params)
+    finally:
+        fd.close()
+    return {name: wrap(t, c) for name, t in answer["tensors"].items()}
