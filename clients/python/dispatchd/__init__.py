@@ -30,11 +30,14 @@ _LAZY = {name: module for module, names in {
     "functions": "is_tensor is_floating_point is_complex numel norm einsum split tensordot meshgrid unique "
                  "unique_consecutive cdist broadcast_tensors broadcast_shapes atleast_1d atleast_2d atleast_3d block_diag "
                  "cartesian_prod chain_matmul stft",
+    "programs": "program Program",
+    "show": "explain table trace",
     "store": "save load",
     "pipeline": "pipelined synchronize",
     "printing": "set_printoptions",
 }.items() for name in names.split()}
-_MODULES = {"api", "arrays", "autograd", "dtypes", "nn", "optim", "operators", "printing", "tensors"}
+_MODULES = {"api", "arrays", "autograd", "dtypes", "nn", "optim", "operators", "plugins", "printing", "programs", "show",
+            "tensors"}
 _NAMESPACES = {"linalg", "fft", "special"}
 _CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793, "e": 2.718281828459045,
               "strided": "strided", "contiguous_format": "contiguous_format", "preserve_format": "preserve_format",
@@ -68,7 +71,13 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     api, dtypes = (import_module(f".{module}", __name__) for module in ("api", "dtypes"))
-    return sorted({*globals(), *_LAZY, "autograd", "nn", "optim", *_NAMESPACES, *_CONSTANTS, "ops", *dtypes.PUBLIC, *api.function_names()})
+    return sorted({*globals(), *_LAZY, "autograd", "nn", "optim", "plugins", *_NAMESPACES, *_CONSTANTS, "ops", *dtypes.PUBLIC, *api.function_names()})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Define the magic %%kernel: C source in a cell is compiled, loaded, and reloaded when it changes."""
+    from .magic import register
+    register(ipython)
 
 
 def _end_tracebacks_at_the_call() -> None:

@@ -86,6 +86,8 @@ class Connection(Client):
         self._lines_bytes = 0
         self._drops: collections.deque[int] = collections.deque()  # handles to release
         self._held: list[Any] = []  # tensors made of arrays for the next call, which nobody else refers to
+        self._recording: Any = None  # while a function is recorded as a program, its Recording
+        self._tracing: Any = None  # inside `with trace():`, what gets the kernels of each call
         self._last_handle = 0
         self._failed: Cell | None = None  # the first pipelined call that has failed and that nobody knows of
         _all.add(self)
@@ -108,7 +110,11 @@ class Connection(Client):
             self._last_id = id_ = self._last_id + 1
             cell: Cell = [None, id_, None]
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
-            if self._drops:
+            if self._tracing is not None and method == "op.call":
+                return self._traced(params, cell)
+            if self._recording is not None:
+                self._recording.add(method, params, into, cell)
+            elif self._drops:
                 line = self._release_line() + line
             if self._held:
                 self._held.clear()  # released behind this call
@@ -141,6 +147,18 @@ class Connection(Client):
             raise answer
         return cell
 
+    def _traced(self, params: str, cell: Cell) -> Cell:
+        """Call an operator, wait, and give the kernels that ran to the trace."""
+        tracing, self._tracing = self._tracing, None
+        try:
+            depth, self.pipelined = self.pipelined, 0
+            done = self.request("op.call", params + ',"trace":true')
+            tracing.add(_decode(done[0].decode())["result"])
+            return done
+        finally:
+            self._tracing = tracing
+            self.pipelined = depth
+
     def holding(self, made: Any) -> None:
         """Keep a tensor until the next call is sent."""
         self._held.append(made)
@@ -154,7 +172,7 @@ class Connection(Client):
     def drop(self, handle: int) -> None:
         """Queue the release of a handle.  May run in any thread, in the middle of any call."""
         self._drops.append(handle)
-        if len(self._drops) >= _RELEASE_AT and not self.session.closed and self.lock.acquire(blocking=False):
+        if len(self._drops) >= _RELEASE_AT and self._recording is None and not self.session.closed and self.lock.acquire(blocking=False):
             try:
                 # An RLock can be had again by the thread that has it, in the middle of a send.
                 if not self._out and not self._busy():
@@ -283,7 +301,10 @@ class Connection(Client):
                     raise Closed(self.session.closed)
                 if self._lines or self._pending:
                     self.settle()
-                if self._drops:
+                if self._recording is not None:
+                    if method == "tensor.read":
+                        raise RuntimeError("a function that becomes a program cannot read values: return the tensor instead")
+                elif self._drops:
                     self.send_bytes(self._release_line().encode())
                 return super().call(method, **params)
             except OSError as e:
@@ -311,11 +332,11 @@ class Connection(Client):
     def all_waited(self, method: str, params: list[str]) -> list[dict[str, Any]]:
         """Send a request for each of `params` at once, and return their results."""
         with self.lock:
-            self.pipelined += 1
+            self.pipelined += self._recording is None
             try:
                 cells = [self.request(method, p) for p in params]
             finally:
-                self.pipelined -= 1
+                self.pipelined -= self._recording is None
             self.settle()
         for cell in cells:
             if cell[0].__class__ is not bytes:

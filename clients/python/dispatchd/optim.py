@@ -91,10 +91,15 @@ class Optimizer:
 
     def _new_state(self, name: str, p: Tensor) -> Tensor:
         from .api import call_named
-        with autograd.no_grad():
-            if name == "step":
-                return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
-            return call_named("zeros_like", p)  # type: ignore[no-any-return]
+        c = connection_of(p)
+        recording, c._recording = c._recording, None  # state is used by a program, not made by it
+        try:
+            with autograd.no_grad():
+                if name == "step":
+                    return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
+                return call_named("zeros_like", p)  # type: ignore[no-any-return]
+        finally:
+            c._recording = recording
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state by index of parameter, and the groups with indices, in the form of torch.optim."""
@@ -139,6 +144,11 @@ class SGD(Optimizer):
         new = group["momentum"] and "momentum_buffer" in self.state[group["params"][0]]
         first = bool(new) and not group.get("_begun", False)
         group["_begun"] = group.get("_begun", False) or first
+        if first and connection_of(group["params"][0])._recording is not None:
+            if group["dampening"]:
+                raise RuntimeError("the first step of SGD with dampening differs from the others: take one before the function "
+                                   "becomes a program")
+            first = False  # with a momentum of zeros and no dampening, the first step is as the others
         return {**{k: v for k, v in super().options(group).items() if not k.startswith("_")}, "is_first_step": first}
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:

@@ -1,0 +1,108 @@
+"""plugins.py -- dispatchd.plugins: plugins are loaded, reloaded and unloaded; C source becomes a plugin."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from typing import Any
+
+from . import private
+from .connection import Connection, current
+from .errors import PluginError
+
+_folder: tempfile.TemporaryDirectory[str] | None = None
+
+
+class Object:
+    """An object of a plugin: packed weights, a plan, a work handle; operators take it as an argument."""
+
+    __slots__ = ("_c", "_h", "kind", "plugin")
+
+    def __init__(self, c: Connection, answer: dict[str, Any]) -> None:
+        self._c, self._h = c, answer["object"]
+        self.kind, self.plugin = answer.get("kind"), answer.get("plugin")
+
+    def _handle_on(self, c: Connection) -> str:
+        if c.session is not self._c.session:
+            raise RuntimeError("an object of another connection's session is used")
+        return f'{{"object":{self._h}}}'
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} of plugin {self.plugin}>"
+
+
+def load(path: "str | os.PathLike[str]", replace: str = "stack") -> dict[str, Any]:
+    """Load a plugin from a file, and return what it brings.  A path without a folder is looked up by the daemon."""
+    text = os.fspath(path)
+    return current().call("plugin.load", path=os.path.abspath(text) if os.sep in text else text, replace=replace)  # type: ignore[no-any-return]
+
+
+def reload(plugin: str) -> dict[str, Any]:
+    """Load a plugin's file again in the place of its loaded code; calls that run finish on the old code."""
+    return current().call("plugin.reload", plugin=plugin)  # type: ignore[no-any-return]
+
+
+def unload(plugin: str, force: bool = False) -> dict[str, Any]:
+    """Remove a plugin."""
+    return current().call("plugin.unload", plugin=plugin, force=force)  # type: ignore[no-any-return]
+
+
+def loaded() -> list[dict[str, Any]]:
+    """Return the loaded plugins."""
+    return current().call("plugin.list")["plugins"]  # type: ignore[no-any-return]
+
+
+def describe(path: "str | os.PathLike[str]") -> dict[str, Any]:
+    """Return what a plugin's file says that it brings; none of its code runs."""
+    return current().call("plugin.describe", path=os.path.abspath(os.fspath(path)))  # type: ignore[no-any-return]
+
+
+def include_folder() -> str:
+    """Return the folder of dispatchd/plugin.h: $DISPATCHD_INCLUDE, or beside the daemon's program, or the system's."""
+    named = os.environ.get("DISPATCHD_INCLUDE")
+    if named:
+        return named
+    here = os.path.dirname(os.path.realpath(__file__))
+    above = os.path.abspath(os.path.join(here, "..", "..", ".."))
+    try:
+        beside = os.path.join(os.path.dirname(os.path.realpath(private.program())), "..", "..", "include")
+    except FileNotFoundError:
+        beside = "/usr/include"
+    for folder in (os.path.join(above, "libdispatch", "include"), os.path.abspath(beside), "/usr/local/include", "/usr/include"):
+        if os.path.exists(os.path.join(folder, "dispatchd", "plugin.h")):
+            return folder
+    raise FileNotFoundError("dispatchd/plugin.h is not there: install libdispatchd-dev, or name its folder in $DISPATCHD_INCLUDE")
+
+
+def compile(source: str, name: str = "kernel", flags: "tuple[str, ...]" = ("-O2",)) -> str:
+    """Compile C source to a plugin and return the path of the file, which lives as long as this program.
+
+    PluginError: the compiler has found errors, which are its message."""
+    global _folder
+    if _folder is None:
+        _folder = tempfile.TemporaryDirectory(prefix="dispatchd-kernels-")
+    compiler = os.environ.get("CC", "cc").split()
+    if shutil.which(compiler[0]) is None:
+        raise FileNotFoundError(f"there is no C compiler '{compiler[0]}': install gcc, or name one in $CC")
+    path = os.path.join(_folder.name, name)
+    with open(path + ".c", "w", encoding="utf-8") as f:
+        f.write(source)
+    done = subprocess.run([*compiler, "-std=gnu11", "-shared", "-fPIC", "-I", include_folder(), *flags, path + ".c", "-o", path + ".new"],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise PluginError({"code": -32000, "message": f"{name}.c does not compile:\n{done.stderr.replace(path, name)}",
+                           "data": {"type": "PluginError"}})
+    os.rename(path + ".new", path + ".so")
+    return path + ".so"
+
+
+def load_source(source: str, name: str = "kernel") -> dict[str, Any]:
+    """Compile C source and load it; if the plugin of that file is loaded already, reload it.  Returns what it brings."""
+    path = compile(source, name)
+    c = current()
+    for p in c.call("plugin.list")["plugins"]:
+        if p["path"] == path and not p["kept"]:
+            return c.call("plugin.reload", plugin=p["plugin"])  # type: ignore[no-any-return]
+    return c.call("plugin.load", path=path)  # type: ignore[no-any-return]

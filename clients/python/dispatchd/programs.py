@@ -1,0 +1,195 @@
+"""programs.py -- a Python function as one program of the daemon: recorded by its first call, then one request a call."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import re
+from typing import Any, Callable
+
+from .connection import Cell, Connection
+from .encode import find_connection
+from .tensors import Tensor, make
+
+_HANDLE = re.compile(r'\{"tensor":(-?\d+)\}')
+
+
+class Recording:
+    """The requests of one call of a function, as steps of a program."""
+
+    def __init__(self, c: Connection, arguments: list[Tensor]) -> None:
+        self.c = c
+        self.requests: list[tuple[str, str, int, Cell]] = []  # method, params, `into`, cell
+        self.names: dict[int, str] = {t._h: f"arg{i}" for i, t in enumerate(arguments)}
+        self.captured: dict[int, str] = {}
+        self.kept: list[Tensor] = []  # tensors that the function used besides its arguments
+
+    def add(self, method: str, params: str, into: int, cell: Cell) -> None:
+        """Note a request; refuse one that a program cannot make."""
+        if method == "tensor.describe":
+            return
+        if method not in ("op.call", "grad.backward", "grad.get", "grad.zero", "session.set", "tensor.create"):
+            raise RuntimeError(f"a function that becomes a program cannot use {method}: it may call operators, backward() and "
+                               "optimizers, and read shapes; values can be read from what it returns")
+        self.requests.append((method, params, into, cell))
+
+    def _refs(self, text: str) -> str:
+        def one(match: re.Match[str]) -> str:
+            handle = int(match[1])
+            name = self.names.get(handle)
+            if name is None:
+                name = self.captured.setdefault(handle, f"kept{len(self.captured)}")
+            return f'{{"ref":"{name}"}}'
+        return _HANDLE.sub(one, text)
+
+    def steps(self) -> list[str]:
+        """Return the steps as JSON."""
+        steps: list[str] = []
+        backward: tuple[int, str] | None = None  # index and tensors of the last backward() without inputs
+        wanted: list[str] = []
+        mode = ""
+        for n, (method, params, into, cell) in enumerate(self.requests):
+            if method == "session.set":
+                parsed = json.loads("{" + params + "}")
+                mode = "" if parsed.get("grad_enabled", True) else ',"grad_enabled":false'
+            elif method == "op.call":
+                steps.append(self._step(n, params, into, cell, mode))
+            elif method == "grad.backward":
+                if '"inputs":' in params:
+                    tensors, inputs = re.match(r'"tensors":(\[.*?\]),"inputs":(\[.*?\])', params).groups()  # type: ignore[union-attr]
+                    steps.append(f'{{"op":"grad::gradients","args":[{self._refs(tensors)},{self._refs(inputs)}],"as":["g{n}"]}}')
+                    for i, g in enumerate(_result(cell)["grads"]):
+                        if isinstance(g, dict):
+                            self.names[g["tensor"]] = f'g{n}","index":{i},"_":"'
+                else:
+                    backward = len(steps), self._refs(re.match(r'"tensors":(\[.*?\])', params)[1])  # type: ignore[index]
+                    steps.append("")
+                    wanted = []
+            elif method == "grad.get":
+                if backward is None:
+                    raise RuntimeError("a function that becomes a program reads a gradient that it has not computed: call "
+                                       "backward() in it")
+                leaf = '{"tensor":%s}' % re.search(r"-?\d+", params)[0]  # type: ignore[index]
+                g = _result(cell)["grad"]
+                if isinstance(g, dict):
+                    self.names[g["tensor"]] = f'g{backward[0]}_{len(wanted)}'
+                    wanted.append(self._refs(leaf))
+                    steps[backward[0]] = (f'{{"op":"grad::gradients","args":[{backward[1]},[{",".join(wanted)}]],'
+                                          f'"as":["g{backward[0]}"]}}')
+                    self.names[g["tensor"]] = f'g{backward[0]}","index":{len(wanted) - 1},"_":"'
+        return [re.sub(r',"_":""', "", s) for s in steps if s]
+
+    def _step(self, n: int, params: str, into: int, cell: Cell, mode: str) -> str:
+        text = self._refs(re.sub(r',"into":-?\d+', "", params))
+        names: list[str | None] = []
+        for i, output in enumerate(_result(cell)["outputs"]):
+            name: str | None = f"v{n}" if i == 0 else f"v{n}_{i}"
+            if isinstance(output, dict) and output.get("tensor", 0) in self.names:
+                name = None  # an argument that the operator has written
+            elif isinstance(output, dict) and "tensor" in output:
+                self.names[output["tensor"]] = str(name)
+            elif isinstance(output, list):
+                for k, t in enumerate(output):
+                    if isinstance(t, dict) and "tensor" in t:
+                        self.names[t["tensor"]] = f'{name}","index":{k},"_":"'
+            names.append(name)
+        return f'{{{text},"as":{json.dumps(names)}{mode}}}'
+
+
+def _result(cell: Cell) -> dict[str, Any]:
+    answer = cell[0]
+    if isinstance(answer, bytes):
+        return json.loads(answer)["result"]  # type: ignore[no-any-return]
+    return {"outputs": [answer]} if isinstance(answer, dict) and "outputs" not in answer else answer  # type: ignore[no-any-return]
+
+
+def _own(c: Connection, handle: int) -> Tensor:
+    """Return a tensor for a handle whose tensor the recorded function made and dropped; its release still waits."""
+    c._drops.remove(handle)
+    return make(c, handle, [None, 0, None])
+
+
+class Program:
+    """A function that runs as a program of the daemon, one request a call; dispatchd.program() makes it.
+
+    The first call with tensors of new shapes or dtypes runs the function and records its calls; further ones run the
+    program.  Numbers and other arguments are part of the program: other values record another one."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, f)
+        self._f = f
+        self._made: dict[Any, tuple[Connection, int, list[str], list[Tensor], Any]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        key = tuple([(tuple(a._info["shape"]), a._info["dtype"]) if isinstance(a, Tensor) else (a,) for a in args])
+        made = self._made.get(key)
+        if made is None or made[0].session.closed:
+            return self._record(key, args, tensors)
+        c, number, captured, kept, single = made
+        inputs = ",".join([f'"arg{i}":{t._handle_on(c)}' for i, t in enumerate(tensors)] +
+                          [f'"{n}":{t._handle_on(c)}' for n, t in zip(captured, kept)])
+        if single:
+            c._last_handle = handle = c._last_handle - 1
+            cell = c.request("program.run", f'"program":{number},"inputs":{{{inputs}}},"into":{handle}', handle)
+            return make(c, handle, cell)
+        outputs = c.waited("program.run", f'"program":{number},"inputs":{{{inputs}}}')["outputs"]
+        from .tensors import wrap
+        found = tuple([wrap(o, c) for o in outputs])
+        return found if found else None
+
+    def _record(self, key: Any, args: tuple[Any, ...], tensors: list[Tensor]) -> Any:
+        c = find_connection(args, {})
+        if c._recording is not None:  # within another program this function is a part of it
+            return self._f(*args)
+        c.raise_failed()
+        recording = c._recording = Recording(c, tensors)
+        depth, c.pipelined = c.pipelined, 0
+        try:
+            result = self._f(*args)
+        finally:
+            c._recording = None
+            c.pipelined = depth
+        results = result if isinstance(result, tuple) else () if result is None else (result,)
+        if not all(isinstance(r, Tensor) for r in results):
+            raise TypeError(f"a function that becomes a program returns tensors, got {[type(r).__name__ for r in results]}")
+        steps = recording.steps()
+        outputs = [json.loads(re.sub(r',"_":""', "", recording._refs(f'{{"tensor":{r._h}}}'))) for r in results]
+        for i, o in enumerate(outputs):
+            if "index" in o or o["ref"].startswith(("arg", "kept")):
+                steps.append(f'{{"op":"aten::alias","args":[{json.dumps(o)}],"as":["out{i}"]}}')
+                outputs[i] = {"ref": f"out{i}"}
+        alive = {t._h: t for t in gc.get_objects() if isinstance(t, Tensor) and hasattr(t, "_h")}
+        kept = [alive[h] if h in alive else _own(c, h) for h in recording.captured]
+        names = list(recording.captured.values())
+        listed = [{"name": f"arg{i}", "type": "Tensor"} for i in range(len(tensors))] + [
+            {"name": n, "type": "Tensor"} for n in names]
+        number = c.call("program.create", inputs=listed, steps=[json.loads(s) for s in steps],
+                        outputs=[o["ref"] for o in outputs])["program"]
+        self._made[key] = c, number, names, kept, len(results) == 1
+        return result
+
+    def text(self) -> str:
+        """Return the steps of the programs that were recorded, as text."""
+        return "\n".join(c.call("program.describe", program=n, format="text")["text"]
+                         for c, n, *_ in self._made.values() if not c.session.closed)
+
+    def __del__(self) -> None:
+        for c, number, *_ in getattr(self, "_made", {}).values():
+            if not c.session.closed and c.lock.acquire(blocking=False):
+                try:
+                    if not c._pending and not c._lines and not c._out:
+                        c.notify("program.release", program=number)
+                except OSError:
+                    pass  # the next call says that the daemon is lost
+                finally:
+                    c.lock.release()
+
+
+def program(f: Callable[..., Any]) -> Program:
+    """Return `f` as a function that runs as one program: a decorator.
+
+    `f` takes tensors and returns tensors; it may call operators, backward() and optimizers, and read shapes, but no
+    values.  Tensors that it uses besides its arguments, such as weights, are used as they are at each call."""
+    return Program(f)

@@ -1,0 +1,156 @@
+"""test_training.py -- gradients, optimizers, programs and files of the Python package, beside PyTorch."""
+
+import os
+import sys
+import tempfile
+
+from harness import contains, equal, less, main
+
+try:
+    import torch
+except ImportError:
+    print("skipped: torch is not there\n0 passed, 0 failed")
+    sys.exit()
+import dispatchd as dd
+
+
+def close(got, want, what, tolerance=1e-5):
+    got = torch.tensor(got.tolist(), dtype=torch.float64)
+    less((got - want.detach().double()).abs().max().item() if want.numel() else 0, tolerance, what)
+
+
+def model(m, F, w, x, y):
+    """The loss of a small network; m: torch or dispatchd."""
+    h = F.gelu(F.layer_norm(x @ w[0] + w[1], [8]))
+    return F.cross_entropy(h @ w[2], y)
+
+
+def network(seed=5):
+    torch.manual_seed(seed)
+    t = [torch.randn(6, 8), torch.randn(8), torch.randn(8, 3)]
+    x, y = torch.randn(10, 6), torch.randint(0, 3, (10,))
+    return t, x, y
+
+
+OPTIMIZERS = [("SGD", dict(lr=0.1)), ("SGD", dict(lr=0.1, momentum=0.9)), ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True)),
+              ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.5, weight_decay=0.01)), ("Adam", dict(lr=0.01)),
+              ("Adam", dict(lr=0.01, amsgrad=True, weight_decay=0.1)), ("AdamW", dict(lr=0.01)), ("RMSprop", dict(lr=0.01)),
+              ("RMSprop", dict(lr=0.01, momentum=0.9, centered=True))]
+
+
+def test_optimizers_train_as_pytorch_does():
+    for name, options in OPTIMIZERS:
+        for way in ("calls", "pipelined", "program", "saved"):
+            if way == "program" and options.get("dampening"):
+                continue
+            t, x, y = network()
+            w = [dd.tensor(p).requires_grad_() for p in t]
+            t = [p.clone().requires_grad_() for p in t]
+            ours, theirs = getattr(dd.optim, name)(w, **options), getattr(torch.optim, name)(t, **options)
+            X, Y = dd.tensor(x), dd.tensor(y)
+
+            def step(X, Y):
+                ours.zero_grad()
+                loss = model(dd, dd.nn.functional, w, X, Y)
+                loss.backward()
+                ours.step()
+                return loss
+            run = dd.program(step) if way == "program" else step
+            for k in range(6):
+                if way == "pipelined":
+                    with dd.pipelined():
+                        loss = run(X, Y)
+                else:
+                    loss = run(X, Y)
+                theirs.zero_grad()
+                want = model(torch, torch.nn.functional, t, x, y)
+                want.backward()
+                theirs.step()
+                close(loss, want, f"{name} {options} {way}: loss {k}")
+                if way == "saved" and k == 2:
+                    state = ours.state_dict()
+                    ours = getattr(dd.optim, name)(w, **options)
+                    ours.load_state_dict(state)
+            for a, b in zip(w, t):
+                close(a, b, f"{name} {options} {way}: weights", 1e-4)
+
+
+def test_gradients():
+    x = dd.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    equal(x.grad.tolist(), [4.0, 8.0, 12.0], "gradients add up")
+    g, = dd.autograd.grad((x ** 3).sum(), x, create_graph=True)
+    h, = dd.autograd.grad(g.sum(), x)
+    equal(h.tolist(), [6.0, 12.0, 18.0], "the second derivative")
+    x.grad = None
+    equal(x.grad, None)
+    with dd.no_grad():
+        equal(((x * 2).requires_grad, dd.is_grad_enabled()), (False, False))
+        with dd.enable_grad():
+            equal((x * 2).requires_grad, True)
+    equal((x * 2).requires_grad, True)
+    with dd.inference_mode():
+        equal((x * 2).requires_grad, False)
+    x.register_hook("aten::neg")
+    (x * 2).sum().backward()
+    equal(x.grad.tolist(), [-2.0] * 3, "after the hook")
+    try:
+        dd.autograd.grad(dd.ones(1, requires_grad=True).sum(), x)
+    except RuntimeError as e:
+        contains(str(e), "allow_unused")
+    else:
+        raise AssertionError("a tensor that was not used has a gradient")
+
+
+def test_clipping():
+    x = dd.tensor([3.0, 4.0], requires_grad=True)
+    (x * x).sum().backward()
+    close(dd.nn.utils.clip_grad_norm_([x], 1.0), torch.tensor(10.0), "norm")
+    close(x.grad, torch.tensor([0.6, 0.8]), "clipped")
+
+
+def test_programs_say_what_they_cannot():
+    x = dd.ones(3)
+    for f, part in ((lambda x: x.sum().item(), "cannot read values"), (lambda x: 3, "returns tensors")):
+        try:
+            dd.program(f)(x)
+        except (RuntimeError, TypeError) as e:
+            contains(str(e), part)
+        else:
+            raise AssertionError(f"no error that says {part}")
+    equal((x + 1).tolist(), [2.0] * 3, "calls go on")
+    twice = dd.program(lambda x, n: x * n)
+    equal([twice(x, 2).tolist(), twice(x, 2).tolist(), twice(x, 3).tolist()], [[2.0] * 3, [2.0] * 3, [3.0] * 3])
+
+
+def test_files():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "weights.safetensors")
+        given = {"a": dd.arange(6).reshape(2, 3), "b.c": dd.rand(4, 4).t()}
+        dd.save(given, path, metadata={"kind": "test"})
+        back = dd.load(path)
+        equal({k: v.tolist() for k, v in back.items()}, {k: v.tolist() for k, v in given.items()})
+        equal(list(dd.load(path, prefix="b.")), ["b.c"])
+        equal(os.listdir(folder), ["weights.safetensors"])
+        try:
+            dd.save({"a": 3}, path)
+        except TypeError as e:
+            contains(str(e), "{'a': 'int'}")
+
+
+def test_random_numbers_are_pytorchs():
+    torch.manual_seed(11)
+    dd.manual_seed(11)
+    equal(dd.rand(20).tolist(), torch.rand(20).tolist())
+    close(dd.randn(20), torch.randn(20), "normal numbers")
+    g, h = dd.Generator().manual_seed(3), torch.Generator().manual_seed(3)
+    equal(dd.rand(5, generator=g).tolist(), torch.rand(5, generator=h).tolist())
+    state = g.get_state()
+    one = dd.rand(3, generator=g).tolist()
+    g.set_state(state)
+    equal(dd.rand(3, generator=g).tolist(), one)
+
+
+main()
