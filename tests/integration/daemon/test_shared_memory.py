@@ -140,9 +140,9 @@ def test_the_client_and_the_daemon_map_the_same_pages(daemon):
         t = d.op("aten::ones", [pages * 1024])
         _, memory = d.map(t)
         bytes(memory)
-        mine = mappings(os.getpid(), "dispatchd-tensor")[-1]
-        theirs = [m for m in mappings(pid, "dispatchd-tensor") if m[1] == mine[1]]
+        theirs = mappings(pid, "dispatchd-tensor")
         equal(len(theirs), 1)
+        mine = next(m for m in mappings(os.getpid(), "dispatchd-tensor") if m[1] == theirs[0][1])
         expected = frames(os.getpid(), mine[0], pages)
         if expected is None:
             return  # only root may see page frames; the inodes are equal

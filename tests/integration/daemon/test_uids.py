@@ -462,7 +462,7 @@ def test_memory_that_is_shared_takes_few_descriptors():
             wait_until(lambda: f.descriptors() == before, "they are gone with their session")
             for _ in range(3):
                 owner.map(owner.op("aten::ones", [2])["tensor"])
-            equal(f.descriptors(), before + 3)
+            wait_until(lambda: f.descriptors() == before + 3, "one descriptor for each")
 
 
 def test_named_bytes_are_apart_from_the_bytes_of_sessions():
