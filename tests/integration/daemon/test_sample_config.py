@@ -67,6 +67,37 @@ def test_it_has_every_key():
     equal(sorted({key for key in keys if keys.count(key) > 1}), [], "keys that are there twice")
 
 
+def number(text):
+    """65536 for "65,536" and for "64 KiB", 5000 for "5 s"."""
+    value, _, unit = text.replace(",", "").partition(" ")
+    return int(value) * {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 1, "s": 1000, "h": 3600000}[unit]
+
+
+def limits_table():
+    """(name, default) of each limit in the table of docs/operating.md; the default is None where the columns have no pair
+    of a name and a default."""
+    with open(os.path.join(ROOT, "docs", "operating.md")) as f:
+        section = f.read().split("\n## Limits\n")[1].split("\n## ")[0]
+    for row in re.findall(r"^\|(.*)\|$", section, re.M)[2:]:
+        _, names, defaults, _ = row.split("|")
+        names = re.findall(r"`(\w+)`", names)
+        values = re.findall(r"(\d[\d,]*(?:\^\d+)?(?: [KMG]iB| s| h)?)(?:, |[ ;]*$)", defaults)
+        yield from zip(names, values if len(values) == len(names) else [None] * len(names))
+
+
+def test_the_table_of_limits_has_every_key():
+    listed, known, options = dict(limits_table()), limits(), help_of_options()
+    settings = {key: value for key, value, _ in sample() if key in known and key not in options}
+    equal(sorted(set(settings) - set(listed)), [], "limits that docs/operating.md lacks")
+    equal(sorted(set(listed) - set(known)), [], "limits in docs/operating.md that the daemon does not have")
+    compared = 0
+    for name, value in listed.items():
+        if value and name in settings:
+            compared += 1
+            equal(number(value), number(settings[name]), f"default of {name}")
+    less(45, compared, "defaults that are compared")
+
+
 def test_every_line_can_be_switched_on():
     done = dispatchd("".join(f"{key} = {value}\n" for key, value, _ in sample()), "--version")
     equal((done.returncode, done.stderr), (0, ""), "status and errors with every line switched on")
