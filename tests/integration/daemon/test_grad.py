@@ -201,6 +201,32 @@ def test_out_is_refused_where_its_history_would_be_lost(f):
     equal(f.data(out), [9, 16])
 
 
+def test_losses_that_depend_on_a_phase(f):
+    """Complex eigenvectors and singular vectors are given up to e^{i phi}: as PyTorch, backward fails if the loss
+    depends on phi."""
+    def outputs(op, *args):
+        given = [{"tensor": a} if isinstance(a, int) else a for a in args]
+        return [o["tensor"] for o in f.d.call("op.call", op="aten::" + op, args=given, **{"return": "handle"})["outputs"]]
+
+    a, = outputs("complex", f.leaf([[1, 2, -1], [0.5, 3, 1], [2, -1, 0.25]]), f.leaf([[0.5, -1, 2], [1, 0, -3], [-2, 1, 1]]))
+    hermitian, = outputs("matmul", a, f.of(a, "mH"))
+    for op, matrix, error in (
+            ("linalg_svd", a, "svd_backward: The singular vectors in the complex case are specified up to multiplication by "
+                              "e^{i phi}. The specified loss function depends on this phase term, making it ill-defined."),
+            ("linalg_eig", a, "linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication by "
+                              "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined."),
+            ("linalg_eigh", hermitian, "linalg_eigh_backward: The eigenvectors in the complex case are specified")):
+        u = outputs(op, matrix)
+        vectors = u[0] if op == "linalg_svd" else u[1]
+        raises(lambda: f.backward(f.op("sum", f.op("real", vectors)), retain_graph=True), "RuntimeError", error)
+        f.backward(f.op("sum", f.op("abs", vectors)), retain_graph=True)
+        f.backward(f.op("sum", f.op("real", vectors)), retain_graph=True, dry=True)
+    u, _, vh = outputs("linalg_svd", a)
+    raises(lambda: f.backward(f.op("sum", f.op("real", vh)), retain_graph=True), "RuntimeError", "svd_backward: The singular")
+    f.backward(f.op("sum", f.op("real", f.op("matmul", u, vh))))
+    raises(lambda: f.d.call("grad.check", op="aten::linalg_svd", args=[{"tensor": f.op("detach", a)}]), "RuntimeError", "svd_backward")
+
+
 def test_nothing_is_left_of_a_session(f):
     before = f.d.call("server.status")["tensors"]
     with f.daemon.connect() as d:
