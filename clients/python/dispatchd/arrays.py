@@ -47,7 +47,7 @@ def create(c: Connection, dtype: str, shape: tuple[int, ...], data: Any, device:
             answer = c.call("tensor.create", attachment=data, **params)
     except BaseException as e:
         if not isinstance(e, Exception):
-            c.drop(handle)
+            c._drops.append(handle)
         raise
     return make(c, handle, [answer, 0, None])
 

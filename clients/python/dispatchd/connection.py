@@ -20,9 +20,9 @@ from .client import Client, _check_server, socket_path
 from .errors import Closed, DaemonLost, Error, from_answer
 from .wire import from_wire
 
-_RELEASE_AT = 64  # dropped tensors that wait for a message; with so many, one is sent for them
 _FLUSH_BYTES = 1 << 13  # pipelined requests are sent in pieces of this size
 _MOST_PENDING = 500  # pipelined requests without an answer, below the daemon's limit of 1,000
+_HANDLES = 1 << 36  # handles of one connection
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _ID_AT = len('{"jsonrpc":"2.0","id":')
 _decode = json.JSONDecoder().decode
@@ -43,6 +43,15 @@ def call_site() -> tuple[Any, int]:
     return frame.f_code, frame.f_lineno
 
 
+class Handle(weakref.ref):  # type: ignore[type-arg]
+    """A weak reference to a tensor that knows its handle.  When the tensor dies it is appended to the handles that
+    are to be released, by C code alone: no signal handler can come between."""
+
+    __slots__ = ("number",)
+
+    number: int
+
+
 class Session:
     """What the connections of one session share: its members by thread, and whether it is closed."""
 
@@ -51,7 +60,13 @@ class Session:
         self.first = weakref.ref(first)
         self.closed: str | None = None  # why tensors of this session cannot be used any more
         self.lock = threading.Lock()
+        self._made = 0  # connections so far
         self.daemon_pid = 0  # process id of a private daemon; 0: the daemon is not ours
+
+    def first_handle(self) -> int:
+        """Return where a new connection begins to number its results; handles belong to the whole session."""
+        self._made += 1
+        return (1 - self._made) * _HANDLES
 
     def here(self) -> "Connection":
         """Return this thread's connection; make one if the thread has none."""
@@ -84,11 +99,13 @@ class Connection(Client):
         self._pending: collections.deque[Cell] = collections.deque()  # requests without an answer
         self._lines: list[str] = []  # requests that are not sent yet
         self._lines_bytes = 0
-        self._drops: collections.deque[int] = collections.deque()  # handles to release
+        self._alive: dict[int, Handle] = {}  # by handle, so that the references live
+        self._drops: collections.deque[Handle | int] = collections.deque()  # to be released
+        self._dropped = self._drops.append
         self._held: list[Any] = []  # tensors made of arrays for the next call, which nobody else refers to
         self._recording: Any = None  # while a function is recorded as a program, its Recording
         self._tracing: Any = None  # inside `with trace():`, what gets the kernels of each call
-        self._last_handle = 0
+        self._last_handle = self.session.first_handle()
         self._failed: Cell | None = None  # the first pipelined call that has failed and that nobody knows of
         _all.add(self)
 
@@ -164,28 +181,16 @@ class Connection(Client):
         self._held.append(made)
 
     def _release_line(self) -> str:
-        drops = self._drops
-        handles = [drops.popleft() for _ in range(len(drops))]
+        drops, alive = self._drops, self._alive
+        handles = []
+        for _ in range(len(drops)):
+            ref = drops.popleft()
+            if ref.__class__ is Handle:
+                ref = ref.number
+                alive.pop(ref, None)
+            handles.append(ref)
         text = ",".join(map(str, handles))
         return f'{{"jsonrpc":"2.0","method":"tensor.release","params":{{"tensors":[{text}]}}}}\n'
-
-    def drop(self, handle: int) -> None:
-        """Queue the release of a handle.  May run in any thread, in the middle of any call."""
-        self._drops.append(handle)
-        if len(self._drops) >= _RELEASE_AT and self._recording is None and not self.session.closed and self.lock.acquire(blocking=False):
-            try:
-                # An RLock can be had again by the thread that has it, in the middle of a send.
-                if not self._out and not self._busy():
-                    self._lines.append(self._release_line())
-                    self._flush_lines()
-            except OSError:
-                pass  # the next call says that the daemon is lost
-            finally:
-                self.lock.release()
-
-    def _busy(self) -> bool:
-        """Does this thread, below us, wait for an answer or send a message?"""
-        return bool(self._sent) or (bool(self._pending) and not self.pipelined)
 
     def _flush_lines(self) -> None:
         if self.session.closed:

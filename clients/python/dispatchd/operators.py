@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from .connection import Cell, Connection
+from .connection import Cell, Connection, Handle
 from .encode import connection_of, encode, encode_float
 
 # operators whose overload for tensors also takes numbers in PyTorch (should_allow_numbers_as_tensors)
@@ -17,7 +17,7 @@ _new = object.__new__
 class Operators:
     """The base of Tensor; the methods are set below."""
 
-    __slots__ = ("_c", "_h", "_cell")
+    __slots__ = ("_c", "_h", "_cell", "__weakref__")
 
     _c: Connection
     _h: int
@@ -26,6 +26,8 @@ class Operators:
     def _make(self, c: Connection, handle: int, cell: Cell) -> Any:
         t = _new(self.__class__)
         t._c, t._h, t._cell = c, handle, cell
+        c._alive[handle] = ref = Handle(t, c._dropped)
+        ref.number = handle
         return t
 
 
@@ -65,6 +67,8 @@ def _binary(op: str) -> tuple[Any, Any, Any]:
         handle, cell = c.submit(name, f'{self._handle_on(c)},{text}', "")
         t = _new(self.__class__)
         t._c, t._h, t._cell = c, handle, cell
+        c._alive[handle] = ref = Handle(t, c._dropped)
+        ref.number = handle
         return t
 
     def backward(self: Any, other: Any) -> Any:

@@ -106,7 +106,9 @@ def _result(cell: Cell) -> dict[str, Any]:
 
 def _own(c: Connection, handle: int) -> Tensor:
     """Return a tensor for a handle whose tensor the recorded function made and dropped; its release still waits."""
-    c._drops.remove(handle)
+    for ref in list(c._drops):
+        if getattr(ref, "number", ref) == handle:
+            c._drops.remove(ref)
     return make(c, handle, [None, 0, None])
 
 

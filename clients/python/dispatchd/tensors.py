@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator
 
 from . import api, dtypes
-from .connection import Cell, Connection
+from .connection import Cell, Connection, Handle
 from .encode import connection_of, encode
 from .errors import Closed
 from .operators import Operators, call_in_place
@@ -31,19 +31,11 @@ class Tensor(Operators):
     The methods are the operators of the daemon under PyTorch's names; dir() lists them, help() shows their
     schemas.  Its last reference releases the memory."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ()
     __array_priority__ = 1000.0  # NumPy leaves array + tensor to us
 
     def __init__(self, *args: object) -> None:
         raise TypeError("dispatchd.tensor(data) makes a tensor")
-
-    def __del__(self) -> None:
-        try:
-            c = self._c
-        except AttributeError:  # not completely made
-            return
-        if not c.session.closed:
-            c.drop(self._h)
 
     # -- what is known of it ------------------------------------------------------------------------
 
@@ -402,6 +394,8 @@ def make(c: Connection, handle: int, cell: Cell) -> Tensor:
     """Return the tensor of a handle; it owns the handle."""
     t = _new(Tensor)
     t._c, t._h, t._cell = c, handle, cell
+    c._alive[handle] = ref = Handle(t, c._dropped)
+    ref.number = handle
     return t
 
 

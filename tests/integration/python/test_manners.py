@@ -1,0 +1,263 @@
+"""test_manners.py -- errors, threads, forks, interrupts and lost daemons, as users of the Python package meet them."""
+
+import gc
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from harness import BUILD, ROOT, contains, equal, less, main
+import dispatchd as dd
+
+ENV = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "clients", "python"), "DISPATCHD": os.path.join(BUILD, "dispatchd")}
+
+
+def fails(f, kind, *parts):
+    """f must raise `kind` with a message that has every part; returns the exception."""
+    try:
+        got = f()
+    except kind as e:
+        for part in parts:
+            contains(str(e), part, "message")
+        return e
+    raise AssertionError(f"got {got!r}, want {kind.__name__}")
+
+
+def status():
+    return dd.current().call("server.status")
+
+
+def test_errors_are_pythons():
+    x = dd.ones(2, 3)
+    fails(lambda: x @ x, RuntimeError, "2x3", "2x3")
+    fails(lambda: x[5], IndexError, "5")
+    fails(lambda: x[0, 0, 0], IndexError, "too many indices", "2")
+    fails(lambda: x.relu(3, 4, 5), TypeError, "relu")
+    fails(lambda: dd.add(x, 1, bet=2), TypeError, "add()", "'bet'", "alpha")
+    fails(lambda: dd.ops.aten.nothing(x), dd.NotFound, "aten::nothing")
+    fails(lambda: dd.rel, AttributeError, "'rel'", "relu")
+    fails(lambda: x.rel, AttributeError, "'rel'")
+    fails(lambda: x + "text", TypeError)
+    fails(lambda: x + object(), TypeError)
+    fails(lambda: bool(x), RuntimeError, "ambiguous")
+    fails(lambda: x.item(), ValueError, "[2, 3]")
+    fails(lambda: len(dd.tensor(1)), TypeError, "0-d")
+    fails(lambda: dd.add(x, object()), TypeError, "object", "dispatchd.tensor()")
+    fails(lambda: dd.tensor([[1, 2], [3]]), ValueError, "length 2", "got 1", "ragged")
+    fails(lambda: dd.tensor([1, "a"]), TypeError, "str")
+    fails(lambda: dd.tensor([300], dtype=dd.uint8), RuntimeError, "300", "0 to 255")
+    fails(lambda: dd.zeros([2], dtype="float99"), Exception, "float99")
+    fails(lambda: dd.nn.functional.relus, AttributeError, "relus")
+    equal(x.sum().item(), 6.0, "calls go on")
+
+
+def test_a_traceback_ends_at_the_users_line():
+    program = "import dispatchd as dd\nx = dd.ones(2, 3)\ndef f():\n    return x @ x\nf()\n"
+    done = subprocess.run([sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=60)
+    equal(done.returncode, 1)
+    equal([line for line in done.stderr.split("\n") if line.startswith("  File")],
+          ['  File "<string>", line 5, in <module>', '  File "<string>", line 4, in f'], done.stderr)
+
+
+def test_pipelined_errors_name_the_line_of_the_call():
+    x = dd.ones(3)
+    with dd.pipelined():
+        bad = x @ dd.ones(4); line = sys._getframe().f_lineno
+        after = (bad + 1) * 2
+        good = x + 1
+        e = fails(lambda: after.tolist(), RuntimeError, "size")
+        equal(e.site, (__file__, line))
+        equal(good.tolist(), [2.0] * 3)
+
+    def unread():
+        with dd.pipelined():
+            x @ dd.ones(4)
+    equal(fails(unread, RuntimeError).site[0], __file__)
+
+    def in_place():
+        with dd.pipelined():
+            x.add_(dd.ones(4))
+            return x + 1
+    fails(in_place, RuntimeError)
+
+
+def test_pipelined_results_are_those_of_calls():
+    rnd = random.Random(1)
+    for _ in range(20):
+        ops = [rnd.choice(["+", "*", "relu", "neg", "sum", "add_"]) for _ in range(rnd.randint(1, 400))]
+
+        def run():
+            x = dd.tensor([1.0, -2.0, 3.0])
+            y = x
+            for op in ops:
+                y = (y + 1 if op == "+" else y * 0.5 if op == "*" else y.relu() if op == "relu" else -y if op == "neg" else
+                     y.sum() + x if op == "sum" else y.clone().add_(x, alpha=2))
+            return y
+        want = run().tolist()
+        with dd.pipelined():
+            got = run().tolist()
+        equal(got, want, str(ops))
+
+
+def test_dropped_tensors_are_released():
+    gc.collect()
+    dd.synchronize()
+    before = status()["tensors"]
+    kept = [dd.ones(1) for _ in range(10000)]
+    less(9999, status()["tensors"] - before, "tensors that are kept")
+    kept.clear()
+    dd.ones(1)
+    with dd.current().open() as other:
+        less(other.call("server.status")["tensors"] - before, 65, "tensors after 10,000 were dropped")
+    with dd.pipelined():
+        for _ in range(10000):
+            dd.ones(1)
+    less(status()["tensors"] - before, 65, "tensors after 10,000 pipelined calls")
+
+
+def test_threads_have_connections_of_one_session():
+    x = dd.ones(1000)
+    failed = []
+
+    def work(k):
+        try:
+            with dd.no_grad():
+                for i in range(50):
+                    equal((x * k + i).sum().item(), 1000.0 * (k + i))
+            equal(dd.current().session is x._c.session, True)
+            equal(dd.current() is x._c, False)
+        except Exception as e:
+            failed.append(e)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    equal(failed, [])
+    equal(dd.is_grad_enabled(), True, "the mode is the thread's")
+
+
+def test_a_tensor_that_is_not_there_yet_is_used_by_another_thread():
+    with dd.pipelined():
+        x = dd.ones(3) + 1
+        found = []
+        t = threading.Thread(target=lambda: found.append((x * 2).tolist()))
+        t.start()
+        t.join()
+    equal(found, [[4.0] * 3])
+
+
+def test_a_forked_child_has_its_own_session():
+    x = dd.ones(3)
+    number = dd.current().call("server.hello")["session"]
+    r, w = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = []
+        try:
+            x + 1
+        except RuntimeError as e:
+            said.append(str(e))
+        said.append(str(dd.ones(2).sum().item()))
+        said.append(str(dd.current().call("server.hello")["session"] != number or
+                        dd.current().session.daemon_pid != 0))
+        os.write(w, "|".join(said).encode())
+        os._exit(0)
+    os.close(w)
+    said = b""
+    while part := os.read(r, 4096):
+        said += part
+    os.close(r)
+    os.waitpid(child, 0)
+    words = said.decode().split("|")
+    contains(words[0], "forked")
+    equal(words[1:], ["2.0", "True"])
+    equal((x + 1).tolist(), [2.0] * 3, "the parent goes on")
+
+
+def test_an_interrupt_leaves_the_next_call_right():
+    """SIGINT at random times of calls: the next call is right, and nothing is left."""
+    rnd = random.Random(4)
+    x = dd.arange(8.0)
+    gc.collect()
+    before = status()["tensors"]
+    interrupted = 0
+    armed = False
+
+    def handler(*_):
+        if armed:
+            raise KeyboardInterrupt
+    kept = signal.signal(signal.SIGALRM, handler)
+    for k in range(400):
+        try:
+            armed = True
+            signal.setitimer(signal.ITIMER_REAL, rnd.random() * 0.0015 + 1e-6)
+            for _ in range(200):
+                y = x + k
+                v = y.sort(0)
+                v[0].tolist()
+            armed = False
+        except KeyboardInterrupt:
+            armed = False
+            interrupted += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        y = v = None
+        equal((x * 2 + k).tolist(), [2.0 * i + k for i in range(8)], f"after interrupt {k}")
+    signal.signal(signal.SIGALRM, kept)
+    less(300, interrupted, "interrupts")
+    gc.collect()
+    less(status()["tensors"] - before, 10, "tensors that interrupted calls have left")
+
+
+def test_connections_side_by_side():
+    one, two = dd.connect(), dd.connect()
+    with one:
+        x = dd.ones(2)
+        equal(x._c, one)
+        with two:
+            y = dd.ones(2)
+            equal(y._c, two)
+            equal(one.session is two.session, False)
+            fails(lambda: x + y, RuntimeError, "another connection's session", "x.numpy()")
+        equal((x + 1).tolist(), [2.0, 2.0])
+    fails(lambda: x + 1, RuntimeError, "closed")
+    fails(lambda: x.tolist(), RuntimeError, "closed")
+    equal(dd.ones(1).tolist(), [1.0], "the default session goes on")
+
+
+def test_a_lost_daemon_is_one_exception():
+    for f in (lambda x: x + 1, lambda x: x.tolist(), lambda x: x.sum().item(), lambda x: x.sort(), lambda x: dd.tensor([1]),
+              lambda x: x.add_(1), lambda x: x.shape and x.backward()):
+        c = dd.connect()
+        dd.use(c)
+        x = dd.ones(2, requires_grad=True)
+        with dd.no_grad():
+            c._modes = {"grad_enabled": True}
+        os.kill(c.call("server.hello")["pid"], signal.SIGKILL)
+        e = fails(lambda: f(x), (dd.DaemonLost, dd.Closed), "daemon")
+        equal(isinstance(e, (ConnectionError, RuntimeError)), True)
+        c.close()
+    equal(dd.ones(1).tolist(), [1.0], "a new daemon serves what follows")
+
+
+def test_death_in_the_middle_of_a_call():
+    c = dd.connect()
+    dd.use(c)
+    pid = c.call("server.hello")["pid"]
+    x = dd.rand(1500, 1500)
+    killer = threading.Timer(0.05, lambda: os.kill(pid, signal.SIGKILL))
+    killer.start()
+
+    def long():
+        y = x
+        while True:
+            y = (y @ x).relu()
+    fails(long, dd.DaemonLost, "daemon")
+    killer.join()
+    c.close()
+
+
+main()
