@@ -444,6 +444,7 @@ def test_memory_that_is_shared_takes_few_descriptors():
     with tempfile.TemporaryDirectory() as directory:
         conf = limits(directory, "uid_memfds = 3")
         with daemon_for("--config", conf, "--allow-uid", str(OTHER)) as f, f.connect() as owner:
+            owner.call("server.status")  # so it is connected
             before = f.descriptors()
 
             def use():
