@@ -176,7 +176,7 @@ dp_tensor *names_next(user *u, char name[LIMIT_TENSOR_NAME_BYTES + 1])
 void names_usage(const user *u, dp_usage out[DP_HOLDERS])
 {
     dp_account_usage(u->named, out);
-    /* What is unlinked has a handle, which a session counts among its tensors. */
+    /* Add unlinked bytes to the tensors, among which a session counts the handle that uses them. */
     out[DP_HOLDER_TENSORS].bytes += out[DP_HOLDER_INTERMEDIATES].bytes;
     out[DP_HOLDER_INTERMEDIATES].bytes = 0;
 }

@@ -39,8 +39,9 @@ typedef struct options {
 } options;
 /* Read the command line and the config file that it names into `*o`.  The command line wins.
  * DP_EVALUE: the message names the wrong option, or the file, the line and the key of the first
- * wrong line; `o->wrong` has all wrong lines.  DP_ERUNTIME: the file cannot be read.  DP_ERESOURCE: out of memory.  Even after a failure options_fini() must
- * be called.  One thread at a time may call this function. */
+ * wrong line; `o->wrong` has all wrong lines.  DP_ERUNTIME: the file cannot be read.
+ * DP_ERESOURCE: out of memory.  Even after a failure options_fini() must be called.  One thread at
+ * a time may call this function. */
 int options_parse(options *o, int argc, char **argv, dp_error *err);
 void options_fini(options *o);
 void options_help(void);

@@ -1,6 +1,6 @@
 /* wrong_slopes.c -- operators for grad.check: one with a right formula, one whose formula is wrong
- * for one argument, one whose gradient has a wrong gradient, one whose formula fails, and one without
- * a formula. */
+ * for one argument, one whose gradient has a wrong gradient, one whose formula fails, and one
+ * without a formula. */
 #include <dispatchd/plugin.h>
 
 DP_PLUGIN(wrong_slopes, "1.0")

@@ -135,17 +135,21 @@ static dp_explain_step make_step(dpi_answer *a, dp_key k, dpi_cell c)
 }
 
 /* Return the key set with which BackendSelect redispatches.  The backend of the set is the Device
- * argument's, or CPU if that argument is None.  Source: RegisterBackendSelect.cpp. */
+ * argument's, or CPU if that argument is None.  Source: RegisterBackendSelect.cpp.  Without such an
+ * argument, it is that of the tensors, or CPU if there are none. */
 static dp_keyset keys_below_select(const dpi_entry *e, const dp_value *args, dp_keyset keys)
 {
-    for (uint32_t i = 0; i < e->n_args; i++) {
-        if (dpi_enum_kind(e->schema->args[i].type) != DPI_TYPE_DEVICE)
-            continue;
-        dp_device d = args[i].tag == DP_TAG_INT ? (dp_device)args[i].u.i : DP_DEVICE_CPU;
-        keys.functionality = (keys.functionality & DPI_BIT(Fake)) | DPI_BIT(Dense);
-        keys.backend = DP_BBIT(dp_device_backend(d));
-        break;
-    }
+    dp_device d = DP_DEVICE_CPU;
+    uint32_t i = 0;
+
+    while (i < e->n_args && dpi_enum_kind(e->schema->args[i].type) != DPI_TYPE_DEVICE)
+        i++;
+    if (i == e->n_args && keys.backend != 0)
+        return keys;
+    if (i < e->n_args && args[i].tag == DP_TAG_INT)
+        d = (dp_device)args[i].u.i;
+    keys.functionality = (keys.functionality & DPI_BIT(Fake)) | DPI_BIT(Dense);
+    keys.backend = DP_BBIT(dp_device_backend(d));
     return keys;
 }
 

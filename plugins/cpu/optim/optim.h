@@ -53,9 +53,8 @@ optim_step optim_begin(const dp_call *call, int rule, const char *what, int lr);
 /* Check everything, then take the step, or change nothing if found_inf is 1.  DP_ERUNTIME,
  * DP_EVALUE: the lists do not fit each other, or a number is not valid; nothing was written. */
 int optim_run(dp_ctx *ctx, optim_step *s);
-/* A kernel for the dispatch key BackendSelect.  A call with empty lists has no key of a backend: let
- * the CPU's kernel check the options and do nothing, as torch.optim does, which loops over no
- * parameter. */
+/* Redispatch a call with empty lists, which has no key of a backend, to the CPU's kernel: it checks
+ * the options and loops over no parameter, as torch.optim does.  A kernel for BackendSelect. */
 int optim_select_backend(dp_call *call);
 /* Read the one element of `t`, called `name` in errors, as a double.  DP_ERUNTIME: `t` has another
  * number of elements, is complex or bool, or is not on the CPU.  In a call without memory, *out is

@@ -261,17 +261,19 @@ def test_unknown_names_are_said(f):
 
 def test_explain_says_where_backend_select_sends_the_call(f):
     """As the trace of the call does; on device meta, too."""
-    values = {"int": 2, "SymInt": 2, "Scalar": 2, "int[]": [2], "SymInt[]": [2]}
+    values = {"int": 2, "SymInt": 2, "Scalar": 2, "int[]": [2], "SymInt[]": [2], "float": 2}
     names = f.call("registry.list", key="BackendSelect")["ops"]
     less(16, len(names), "operators with a kernel for BackendSelect")
     for op in names:
         arguments = f.call("registry.describe", op=op)["arguments"]
-        if all(a["name"] != "device" for a in arguments):
-            continue  # for lists without tensors, which choose no backend
-        args = [values[a["type"]] for a in arguments if "default" not in a and not a["kwarg_only"]]
+        needed = [a for a in arguments if "default" not in a]
+        args = [[] if "Tensor" in a["type"] else values[a["type"]] for a in needed if not a["kwarg_only"]]
+        named = {a["name"]: values[a["type"]] for a in needed if a["kwarg_only"]}
+        devices = [{}, {"device": "cpu"}, {"device": "meta"}] if any(a["name"] == "device" for a in arguments) else [{}]
         if op == "aten::empty_strided":
             args = [[2], [1]]
-        for kwargs in {}, {"device": "cpu"}, {"device": "meta"}:
+        for kwargs in devices:
+            kwargs |= named
             explained = f.call("registry.explain", op=op, args=args, kwargs=kwargs)
             path = explained["path"]
             steps = f.call("op.call", op=op, args=args, kwargs=kwargs, trace=True)["trace"]
