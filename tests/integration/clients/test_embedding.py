@@ -11,9 +11,9 @@ from daemon import TestDaemon
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 NAME = re.compile(r"/\* (\w+\.cc?) -- ")
-PAGES = {"embedding": (4, 4), "typed-calls": (2, 2), "c-client": (4, 4)}  # listings and outputs on each
+PAGES = {"embedding": (4, 5), "typed-calls": (2, 2), "c-client": (4, 4)}  # listings and outputs on each
 PREFIX = "/opt/dispatchd"
-PAGE_LINES = 270  # at most, with lines of at most 110 characters
+PAGE_LINES = 290  # at most, with lines of at most 110 characters
 STRICT = "-std=gnu11 -Wall -Wextra -Werror"
 
 
@@ -38,7 +38,7 @@ class Tree:
         self.daemon = TestDaemon()
         self.env = {**os.environ, "PKG_CONFIG_PATH": f"{self.root}{PREFIX}/lib/pkgconfig",
                     "LD_LIBRARY_PATH": f"{self.root}{PREFIX}/lib", "DISPATCHD_SOCKET": self.daemon.socket,
-                    "PATH": f"{self.work}:{os.environ['PATH']}"}
+                    "ROOT": ROOT, "BUILD": BUILD, "PATH": f"{self.work}:{os.environ['PATH']}"}
         with open(os.path.join(self.work, "cc"), "w") as f:  # the page's cc, stricter
             f.write(f'#!/bin/sh\nexec /usr/bin/cc {STRICT} {sanitizers()} "$@"\n')
         os.chmod(f.name, 0o755)
