@@ -2,9 +2,11 @@
 of None, found_inf, versions, tensors without memory, clipping, and a step of training as one request."""
 
 import math
+import os
+import re
 import time
 
-from harness import SANITIZED, contains, equal, less, main, raises, wait_until
+from harness import ROOT, SANITIZED, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
 import dispatchd
 
@@ -185,6 +187,18 @@ def test_a_gradient_of_none_leaves_parameter_and_state(daemon):
             equal([read(d, t) == b for t, b in zip(given[name], before[name])], [False, True, False], f"same {name}")
         equal([read(d, t) for t in given["state_steps"]], [4, 3, 4])
         d.call("tensor.release", all=True)
+
+
+def test_the_page_has_the_lists_of_each_operator(daemon):
+    with open(os.path.join(ROOT, "docs", "gradients.md")) as f:
+        rows = re.findall(r"^\| (`\w+_`(?:, `\w+_`)*) \| (`params`[^|]*) \|", f.read(), re.M)
+    listed = {op: re.findall(r"\w+", lists) for ops, lists in rows for op in re.findall(r"\w+", ops)}
+    with daemon.connect() as d:
+        defined = {op[7:] for op in d.call("registry.list", namespace="optim")["ops"] if "." not in op and "clip" not in op}
+        equal(sorted(listed), sorted(defined))
+        for op, names in listed.items():
+            args = d.call("registry.describe", op="optim::" + op)["arguments"]
+            equal(names, [a["name"] for a in args if a["type"].endswith("[]")], op)
 
 
 def test_a_step_over_nothing(daemon):
