@@ -252,6 +252,21 @@ static int logsumexp_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_
     return rc < 0 ? rc : write_logsumexp(ctx, self, dim, n, keepdim, &out);
 }
 
+/* aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor */
+static int special_logsumexp(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
+                             bool keepdim, dp_tensor **out)
+{
+    return dp_invoke(ctx, "aten::logsumexp", "Tlib>T", self, dim, n, (int)keepdim, out);
+}
+
+/* aten::special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) ->
+ * Tensor(a!) */
+static int special_logsumexp_out(dp_ctx *ctx, dp_tensor *self, const int64_t *dim, size_t n,
+                                 bool keepdim, dp_tensor *out)
+{
+    return dp_invoke(ctx, "aten::logsumexp.out", "TlibT>", self, dim, n, (int)keepdim, out);
+}
+
 DP_LIBRARY_META(aten, CompositeExplicitAutograd, DP_IMPL_UNBOXED("sum", sum, (T, oi), (T)),
                 DP_IMPL_UNBOXED("mean", mean, (T, oi), (T)),
                 DP_IMPL_UNBOXED("count_nonzero", count_nonzero, (T, oi), (T)),
@@ -263,8 +278,8 @@ DP_LIBRARY_META(aten, CompositeExplicitAutogradNonFunctional,
 DP_LIBRARY_META(aten, CompositeImplicitAutograd,
                 DP_IMPL_UNBOXED("nanmean", nanmean, (T, oli, b, oi), (T)),
                 DP_IMPL_UNBOXED("nanmean.out", nanmean_out, (T, oli, b, oi, T), ()),
-                DP_IMPL_UNBOXED("special_logsumexp.out", logsumexp_out, (T, li, b, T), ()),
-                DP_IMPL_UNBOXED("special_logsumexp", logsumexp, (T, li, b), (T)),
+                DP_IMPL_UNBOXED("special_logsumexp.out", special_logsumexp_out, (T, li, b, T), ()),
+                DP_IMPL_UNBOXED("special_logsumexp", special_logsumexp, (T, li, b), (T)),
                 DP_IMPL_UNBOXED("var", var_all, (T, b), (T)),
                 DP_IMPL_UNBOXED("var.dim", var_dim, (T, oli, b, b), (T)),
                 DP_IMPL_UNBOXED("var.out", var_out, (T, oli, b, b, T), ()),

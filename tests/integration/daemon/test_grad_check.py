@@ -35,7 +35,7 @@ def test_right_operators_pass(f):
     z = imaginary([[[1, 2], [-3, 0.5]], [[0.3, -1], [2, 2]]])
     for op, args in (("mul.Tensor", (real([1, 2, 3]), real([4, 5, 6]))), ("mm", (real([[1, 2], [3, 4]]), real([[1, 2], [3, 4.5]]))),
                      ("mm", (z, z)), ("cat", ([real([1, 2]), real([3, 4, 5])],)), ("view_as_real", (z,)), ("abs", (z,)),
-                     ("conj", (z,)), ("real", (z,)), ("var_mean.dim", (real([1, 2, 4, 8]), [0])), ("amax", (real([1, 3]),)),
+                     ("conj", (z,)), ("real", (z,)), ("var_mean.dim", (real([1, 2, 4, 8]), [0])), ("amax", (real([1, 3]),)), ("special_logsumexp", (real([[1, 2], [3, 5]]), [1])),
                      ("_softmax", (real([1, 2, 3]), 0, False)), ("mul.Tensor", (real([1, 2]), {"data": [[3, 4]], "dtype": "int64"}))):
         found = check(f, op, *args)
         equal((op, found["passes"], found.get("failure")), (op, True, None))
