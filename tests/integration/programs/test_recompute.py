@@ -1,6 +1,8 @@
 """test_recompute.py -- programs that backward runs again: results and gradients are bit for bit those of the
 same program without recompute, and what a session holds meanwhile is less."""
 
+import threading
+
 from graphs import setup, teardown
 from harness import contains, equal, less, main, raises
 
@@ -312,6 +314,53 @@ def test_gradients_inside(f):
         return f.grad(x)
 
     both(f, inside)
+
+
+def test_leaves_that_get_other_elements(f):
+    """Backward reads the new elements of a leaf (aten::set_data) where it reads the leaf, as without recompute."""
+    def other(recompute):
+        x, w = f.leaf([1, 2]), f.leaf([3, 4])
+        steps = [step("mul.Tensor", "x", "w", as_=["m"]), step("exp", "m", as_=["e"]), step("mul.Tensor", "e", "w")]
+        loss, _ = one_leaf(f, steps, ["x", "w"], recompute, x, w={"tensor": w})
+        f.d.call("op.call", op="aten::set_data", args=[{"tensor": w}, {"data": [0.5, 0.25]}])
+        f.backward(loss)
+        return f.grad(x), f.grad(w)
+
+    both(f, other)
+
+
+def test_connections_at_once(f):
+    """Each backward runs the programs again for itself; of those that release the graph, one succeeds."""
+    sub, leaves = layer(f), tensors(f)
+    inner = wrap(f, sub, ["x", "w", "b"], True)
+    _, _, loss, grads = gradients(f, wrap(f, inner, ["x", "w", "b"], True), leaves, retain_graph=True)
+    want, key = [f.data(g["tensor"]) for g in grads], f.d.call("server.hello")["session_key"]
+    failures, released = [], []
+
+    def run_backward(retain, rounds):
+        try:
+            with f.daemon.connect() as d:
+                d.call("server.hello", session_key=key)
+                for _ in range(rounds):
+                    try:
+                        got = d.call("grad.backward", tensors=[{"tensor": loss}], inputs=[{"tensor": t} for t in leaves], retain_graph=retain)["grads"]
+                        equal([d.call("tensor.read", tensor=g["tensor"])["data"] for g in got], want)
+                        released.append(retain)
+                    except Exception as e:
+                        if retain or "a second time" not in str(e):
+                            raise
+        except BaseException as e:  # noqa: B036
+            failures.append(e)
+
+    for retain, rounds in (True, 20), (False, 1):
+        released.clear()
+        threads = [threading.Thread(target=run_backward, args=(retain, rounds)) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        equal(failures, [])
+        less(4 * rounds - 1 if retain else 0, len(released), "backwards that succeeded")
 
 
 def test_how_it_is_shown(f):
