@@ -103,6 +103,7 @@ class Connection(Client):
         self._drops: collections.deque[Handle | int] = collections.deque()  # to be released
         self._dropped = self._drops.append
         self._held: list[Any] = []  # tensors made of arrays for the next call, which nobody else refers to
+        self._unclaimed: Any = None  # the Cell of a call whose outputs are not tensors yet
         self._recording: Any = None  # while a function is recorded as a program, its Recording
         self._tracing: Any = None  # inside `with trace():`, what gets the kernels of each call
         self._last_handle = self.session.first_handle()
@@ -127,6 +128,9 @@ class Connection(Client):
             self._last_id = id_ = self._last_id + 1
             cell: Cell = [None, id_, None]
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
+            if self._unclaimed is not None:  # a call was interrupted before its results became tensors
+                self._drop_outputs(_decode(self._unclaimed[0].decode()).get("result"))
+                self._unclaimed = None
             if self._tracing is not None and method == "op.call":
                 return self._traced(params, cell)
             if self._recording is not None:
@@ -148,14 +152,21 @@ class Connection(Client):
                     raise Closed(self.session.closed)
                 if self._pending:
                     self.settle()
+                parts = [[line.encode()]]
+                if self._out:  # a message whose sending was interrupted
+                    self._flush()
+                # No signal handler runs between these two steps: CPython looks for signals behind a call.
+                self._out = parts
                 self._pending.append(cell)
-                self.send_bytes(line.encode())
+                self._flush()
                 self._take_until(id_)
             except BaseException as e:
-                if into and cell[0] is None:
+                if into:
                     self._drops.append(into)
                 elif cell[0] is None:
                     cell[2] = _UNWANTED
+                elif cell[0].__class__ is bytes:
+                    self._unclaimed = cell
                 if isinstance(e, OSError):
                     raise self._lost(e) from None
                 raise
@@ -195,11 +206,12 @@ class Connection(Client):
     def _flush_lines(self) -> None:
         if self.session.closed:
             raise Closed(self.session.closed)
-        lines = "".join(self._lines)
-        self._lines.clear()
-        self._lines_bytes = 0
         try:
-            self.send_bytes(lines.encode())
+            if self._out:
+                self._flush()
+            parts, none = [["".join(self._lines).encode()]], list[str]()
+            self._out, self._lines, self._lines_bytes = parts, none, 0  # in one step for signal handlers
+            self._flush()
             if len(self._pending) > _MOST_PENDING:
                 self._take_until(self._pending[_MOST_PENDING // 2][1])
         except OSError as e:
@@ -214,6 +226,8 @@ class Connection(Client):
                 self._flush_lines()
             if self._pending:
                 try:
+                    if self._out:
+                        self._flush()
                     self._take_until(self._pending[-1][1])
                 except OSError as e:
                     raise self._lost(e) from None
@@ -274,7 +288,7 @@ class Connection(Client):
         if isinstance(result, dict):
             for output in result.get("outputs") or ():
                 for t in output if isinstance(output, list) else (output,):
-                    if isinstance(t, dict) and t.get("tensor", 0) > 0:
+                    if isinstance(t, dict) and t.get("tensor", 0) > 0 and t["tensor"] not in self._alive:
                         self._drops.append(t["tensor"])
 
     def ready(self, cell: Cell) -> dict[str, Any]:
@@ -319,8 +333,8 @@ class Connection(Client):
 
     def outputs(self, op: str, args: str, more: str) -> list[Any]:
         """Call any operator, wait, and return its outputs as the daemon answers them."""
-        cell = self.waited("op.call", f'"op":"{op}","args":[{args}]{more}')
-        return from_wire(cell["outputs"])  # type: ignore[no-any-return]
+        result = self.waited("op.call", f'"op":"{op}","args":[{args}]{more}')
+        return from_wire(result["outputs"])  # type: ignore[no-any-return]
 
     def waited(self, method: str, params: str) -> dict[str, Any]:
         """Send a request, also between pipelined ones, and wait for its result."""
@@ -330,6 +344,8 @@ class Connection(Client):
                 if depth:
                     self.settle()
                 cell = self.request(method, params)
+                if method == "op.call":
+                    self._unclaimed = cell  # until results() has made tensors of the outputs
             finally:
                 self.pipelined = depth
         return _decode(cell[0].decode())["result"]  # type: ignore[no-any-return]

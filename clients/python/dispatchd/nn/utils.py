@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
+from ..api import results
 from ..autograd import get_grads
 from ..encode import connection_of, encode
-from ..tensors import Tensor, wrap
+from ..tensors import Tensor
 
 
 def _given(parameters: "Iterable[Tensor] | Tensor") -> list[Tensor]:
@@ -24,7 +25,7 @@ def clip_grad_norm_(parameters: "Iterable[Tensor] | Tensor", max_norm: float, no
     c = connection_of(grads[0])
     outputs = c.outputs("optim::clip_grad_norm_", f"{encode(grads, c)},{encode(float(max_norm), c)},"
                         f"{encode(float(norm_type), c)},{encode(error_if_nonfinite, c)}", "")
-    return wrap(outputs[0], c)
+    return results(outputs, c, None, None, (), {})
 
 
 def clip_grad_value_(parameters: "Iterable[Tensor] | Tensor", clip_value: float) -> None:
@@ -32,4 +33,4 @@ def clip_grad_value_(parameters: "Iterable[Tensor] | Tensor", clip_value: float)
     grads = _given(parameters)
     if grads:
         c = connection_of(grads[0])
-        c.outputs("optim::clip_grad_value_", f"{encode(grads, c)},{encode(float(clip_value), c)}", "")
+        results(c.outputs("optim::clip_grad_value_", f"{encode(grads, c)},{encode(float(clip_value), c)}", ""), c, None, None, (), {})
