@@ -27,7 +27,7 @@ _LAZY = {name: module for module, names in {
     "dtypes": "dtype finfo iinfo",
     "dlpack": "from_dlpack to_dlpack",
     "generators": "Generator manual_seed seed get_rng_state set_rng_state",
-    "functions": "is_tensor is_floating_point is_complex numel norm einsum split tensordot meshgrid unique "
+    "functions": "is_tensor is_floating_point is_complex numel norm nonzero einsum split tensordot meshgrid unique "
                  "unique_consecutive cdist broadcast_tensors broadcast_shapes atleast_1d atleast_2d atleast_3d block_diag "
                  "cartesian_prod chain_matmul stft",
     "programs": "program Program",

@@ -16,6 +16,7 @@ from .schema import Schema, parse
 
 # PyTorch's other names of arguments: NumPy's
 _RENAMED = {"input": "self", "axis": "dim", "keepdims": "keepdim", "x": "self", "a": "self", "x1": "self", "x2": "other"}
+_ALPHA = {"alpha", "out"}
 _FACTORY = {"dtype", "layout", "device"}
 Function = Callable[..., Any]
 
@@ -94,7 +95,7 @@ def run(o: _Operator, function: str, args: tuple[Any, ...], kwargs: dict[str, An
         return args[0]
     if out is None and o.single and not o.in_place:
         name = o.name
-        if o.tensors and len(args) == 2 and isinstance(args[0], Tensor) and not isinstance(args[1], (list, tuple)):
+        if o.tensors and len(args) == 2 and kwargs.keys() <= _ALPHA and isinstance(args[0], Tensor) and not isinstance(args[1], (list, tuple)):
             name = o.tensors
         result = make(c, *c.submit(name, text, more))
         return result.requires_grad_() if wants_grad else result

@@ -43,7 +43,7 @@ bool_ = dtype("bool", 1, "b")
 ALL: dict[str, dtype] = {str(d): d for d in (uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64,
                                              complex64, complex128, bool_)}
 # names under which the package offers them, PyTorch's
-PUBLIC: dict[str, dtype] = {**ALL, "half": half, "short": short, "int": int32, "long": long, "float": float32,
+PUBLIC: dict[str, dtype] = {**ALL, "byte": uint8, "char": int8, "half": half, "short": short, "int": int32, "long": long, "float": float32,
                             "double": double, "cfloat": cfloat, "cdouble": cdouble}
 
 

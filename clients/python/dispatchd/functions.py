@@ -30,6 +30,15 @@ def numel(input: Tensor) -> int:
 
 def einsum(*args: Any) -> Tensor:
     """Sum products of elements by the indices of Einstein's notation: einsum("ij,jk", a, b)."""
+    if args and isinstance(args[0], Tensor):  # tensors and lists of indices in turn
+        pairs = len(args) // 2
+        names = {v: chr(ord("a") + n if n < 26 else ord("A") + n - 26) for n, v in enumerate(sorted(
+            {i for a in args[1::2] for i in a if i is not Ellipsis}))}
+
+        def term(indices: Any) -> str:
+            return "".join("..." if i is Ellipsis else names[i] for i in indices)
+        equation = ",".join(term(a) for a in args[1:2 * pairs:2])
+        return einsum(equation + ("->" + term(args[-1]) if len(args) % 2 else ""), *args[:2 * pairs:2])
     if not args or not isinstance(args[0], str):
         raise TypeError("einsum() takes an equation such as \"ij,jk->ik\" and tensors")
     operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
@@ -49,6 +58,13 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if isinstance(p, str):
         raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
     return _op("norm", input, 2 if p is None else p, dims, keepdim, **more)  # type: ignore[no-any-return]
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
+    """Return the indices of the elements that are not zero: a row each, or as_tuple a tensor for each dimension."""
+    if as_tuple:
+        return _op("nonzero_numpy", input)
+    return _op("nonzero", input, **({} if out is None else {"out": out}))
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:

@@ -25,7 +25,20 @@ class Size(tuple[int, ...]):
         return f"dispatchd.Size({list(self)})"
 
 
-class Tensor(Operators):
+class _Methods(type):
+    """Finds the methods that are operators on the class, too: dispatchd.Tensor.add(x, y)."""
+
+    def __getattr__(cls, name: str) -> Any:
+        found = None if name.startswith("_") else api.method(name)
+        if found is None:
+            raise AttributeError(f"type object 'Tensor' has no attribute '{name}'" + api.nearest(name))
+        return found
+
+    def __dir__(cls) -> list[str]:
+        return sorted({*super().__dir__(), *api.method_names()})
+
+
+class Tensor(Operators, metaclass=_Methods):
     """A tensor that the daemon holds.  It behaves as torch.Tensor does: operators, indexing, methods.
 
     The methods are the operators of the daemon under PyTorch's names; dir() lists them, help() shows their
@@ -346,6 +359,29 @@ class Tensor(Operators):
         """Return the name of the dtype, or the tensor with another dtype."""
         return f"dispatchd.{self.dtype}" if dtype is None else self.to(dtype=dtype)
 
+    def split(self, split_size: Any, dim: int = 0) -> "tuple[Tensor, ...]":
+        """Split the tensor into views of one size, or of the sizes in a list."""
+        return api.call_named("split" if isinstance(split_size, int) else "split_with_sizes", self, split_size, dim)  # type: ignore[no-any-return]
+
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> "Tensor":
+        """Return the norm of the tensor, or along dim."""
+        from .functions import norm
+        return norm(self, p, dim, keepdim, dtype=dtype)
+
+    def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+        """Return the different elements; see dispatchd.unique()."""
+        from .functions import unique
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
+    def nonzero(self, *, as_tuple: bool = False) -> Any:
+        """Return the indices of the elements that are not zero: a row each, or as_tuple a tensor for each dimension."""
+        return api.call_named("nonzero_numpy" if as_tuple else "nonzero", self)
+
+    def new_tensor(self, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> "Tensor":
+        """Return a new tensor with the elements of `data`, of this tensor's dtype."""
+        from .arrays import tensor
+        return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad, connection=self._c)
+
     @property
     def T(self) -> "Tensor":
         """The tensor with its dimensions reversed."""
@@ -412,3 +448,18 @@ def wrap(value: Any, c: Connection) -> Any:
         from .plugins import Object
         return Object(c, value)
     return value
+
+
+def _conversion(name: str) -> Any:
+    target = dtypes.PUBLIC[name]
+
+    def method(self: Tensor, memory_format: str | None = None) -> Tensor:
+        return self.to(dtype=target) if memory_format is None else self.to(dtype=target, memory_format=memory_format)
+    method.__name__ = name
+    method.__doc__ = f"Return the tensor as {target}."
+    return method
+
+
+# x.float(), x.long(), ...
+for _name in ("float", "double", "half", "bfloat16", "int", "long", "short", "bool", "cfloat", "cdouble", "byte", "char"):
+    setattr(Tensor, _name, _conversion(_name))

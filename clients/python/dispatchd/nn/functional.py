@@ -12,7 +12,7 @@ from ..api import call_named as _op
 from ..tensors import Tensor
 
 # operators whose arguments are those of PyTorch's functions
-_SAME = frozenset("""adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d avg_pool1d avg_pool2d avg_pool3d bilinear
+_SAME = frozenset("""adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear
     celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_
     gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid log_sigmoid native_channel_shuffle one_hot pairwise_distance pdist
     pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ sigmoid softplus softshrink tanh threshold_""".split())
@@ -218,6 +218,18 @@ def _adaptive_max_pool(n: int) -> Callable[..., Any]:
     return f
 
 
+def _adaptive_avg_pool(n: int) -> Callable[..., Tensor]:
+    def f(input: Tensor, output_size: Any) -> Tensor:
+        given = _tuple(output_size, n)
+        return _op(f"adaptive_avg_pool{n}d", input, [input.shape[i - n] if s is None else s for i, s in enumerate(given)])  # type: ignore[no-any-return]
+    f.__name__ = f.__qualname__ = f"adaptive_avg_pool{n}d"
+    f.__doc__ = f"Return means over windows that give {n} dimensions of size output_size; None keeps a size."
+    return f
+
+
+adaptive_avg_pool2d, adaptive_avg_pool3d = _adaptive_avg_pool(2), _adaptive_avg_pool(3)
+
+
 def _max_unpool(n: int) -> Callable[..., Tensor]:
     def f(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
         kernel = _tuple(kernel_size, n)
@@ -330,7 +342,10 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     return _op(names[mode, n], input, sizes, bool(align_corners), scales)  # type: ignore[no-any-return]
 
 
-upsample = interpolate
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+             align_corners: bool | None = None) -> Tensor:
+    """Return interpolate() of the same arguments."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 # -- attention -------------------------------------------------------------------------------------

@@ -1,0 +1,165 @@
+"""test_arrays.py -- lists, NumPy arrays, buffers and DLPack: into the daemon and back."""
+
+import array
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+
+from harness import BUILD, ROOT, contains, equal, main
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: numpy is not there\n0 passed, 0 failed")
+    sys.exit()
+import dispatchd as dd
+
+DTYPES = ("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128", "bool")
+
+
+def fails(f, kind, *parts):
+    try:
+        got = f()
+    except kind as e:
+        for part in parts:
+            contains(str(e), part, "message")
+        return
+    raise AssertionError(f"got {got!r}, want {kind.__name__}")
+
+
+def test_every_dtype_and_layout_comes_back():
+    rnd = np.random.default_rng(1)
+    for name in DTYPES:
+        for shape in ((), (3,), (0, 2), (4, 5), (2, 3, 4), (200, 300)):
+            a = (rnd.random(shape) * 100).astype(name)
+            for b in (a, a.T, np.asfortranarray(a), a[..., ::-1] if a.ndim else a):
+                x = dd.tensor(b)
+                equal((x.dtype, tuple(x.shape)), (name, b.shape))
+                equal(np.array_equal(x.numpy(), b), True, f"{name} {shape}")
+                equal(x.numpy().dtype, b.dtype)
+                equal(np.array_equal(np.array(x.tolist(), dtype=name).reshape(b.shape), b), True, f"{name} {shape} as a list")
+    readonly = np.arange(5)
+    readonly.flags.writeable = False
+    equal(dd.tensor(readonly).tolist(), [0, 1, 2, 3, 4])
+
+
+def test_views_keep_their_strides():
+    x = dd.arange(24).reshape(2, 3, 4)
+    for v in (x, x.permute(2, 0, 1), x[:, 1:, ::2], x[1], x.expand(5, 2, 3, 4)):
+        equal(v.numpy().tolist(), v.tolist())
+    equal(x.numpy().strides, (96, 32, 8))
+
+
+def test_memory_is_shared_and_read_only():
+    x = dd.zeros(100, 100)
+    a = x.numpy()
+    equal((a.flags.writeable, a.base is not None), (False, True))
+    fails(lambda: a.__setitem__(0, 1), ValueError, "read-only")
+    x.add_(3)
+    equal(a[5, 5], 3.0, "a later write is seen")
+    b = x.numpy(writable=True)
+    b[0, 0] = 99
+    equal((b[0, 0], x[0, 0].item(), a[0, 0]), (99.0, 3.0, 3.0), "a private array")
+    equal(np.asarray(x).sum(), 30000.0)
+    equal((np.ones(2) + dd.ones(2)).tolist(), [2.0, 2.0], "array + tensor is a tensor")
+    equal((dd.ones(3) + np.float64(2)).dtype, "float32", "NumPy's scalars are numbers")
+    equal(dd.add(dd.ones(2), np.arange(2)).tolist(), [1.0, 2.0], "arrays are arguments")
+
+
+def test_a_second_array_copies_nothing():
+    x = dd.rand(1000, 1000)
+    a, b = x.numpy(), x.numpy()
+    equal(a.ctypes.data, b.ctypes.data, "one map")
+
+
+def test_arrays_survive_their_tensor_connection_and_daemon():
+    c = dd.connect()
+    dd.use(c)
+    x = dd.arange(100000)
+    a = x.numpy()
+    tail = a[-3:]
+    del x, a
+    gc.collect()
+    dd.ones(200000).sum().item()
+    equal(tail.tolist(), [99997, 99998, 99999], "after its tensor")
+    whole = dd.arange(100000).numpy()
+    os.kill(c.call("server.hello")["pid"], signal.SIGKILL)
+    equal((tail.tolist(), int(whole.sum())), ([99997, 99998, 99999], 4999950000), "after the daemon")
+    c.close()
+    equal(int(whole.sum()), 4999950000, "after the connection")
+
+
+def test_maps_end_with_their_arrays():
+    for _ in range(2000):
+        dd.ones(10).numpy()
+    equal(len(dd.current()._kept) < 3, True, "maps that are kept")
+
+
+def test_lists():
+    equal(str(dd.tensor([1, 2]).dtype), "int64")
+    equal(str(dd.tensor([1, 2.5]).dtype), "float32")
+    equal(str(dd.tensor([True, False]).dtype), "bool")
+    equal(str(dd.tensor([1j, 2]).dtype), "complex64")
+    equal(dd.tensor(3).shape, ())
+    equal(tuple(dd.tensor([[], []]).shape), (2, 0))
+    equal(dd.tensor([dd.tensor(1), dd.tensor(2)]).tolist(), [1, 2])
+    equal(dd.tensor([1.5, -2.25, 3e38], dtype=dd.bfloat16).tolist()[:2], [1.5, -2.25])
+    equal(dd.tensor(range(4)).tolist(), [0, 1, 2, 3])
+    equal(dd.tensor([2 ** 62, -2 ** 63]).tolist(), [2 ** 62, -2 ** 63])
+    equal(dd.tensor(array.array("d", [1, 2])).dtype, "float64")
+    equal(dd.tensor(b"ab").tolist(), [97, 98])
+    fails(lambda: dd.tensor([[1, [2]]]), ValueError, "ragged")
+    fails(lambda: dd.tensor([1, None]), TypeError, "NoneType")
+
+
+def test_what_is_refused():
+    fails(lambda: dd.tensor(np.zeros(2, dtype=">f4")), TypeError, ">f4", "<f4", "astype")
+    fails(lambda: dd.tensor(np.array(["a"])), TypeError, "str", "float32")
+    fails(lambda: dd.tensor(np.zeros(2, dtype="uint32")), TypeError, "uint32")
+    fails(lambda: dd.from_numpy([1]), TypeError, "list")
+    fails(lambda: dd.from_dlpack(3), TypeError, "__dlpack__", "int")
+
+    class Foreign:
+        def __dlpack_device__(self):
+            return 2, 0
+    fails(lambda: dd.from_dlpack(Foreign()), BufferError, "CUDA")
+
+
+def test_dlpack():
+    x = dd.arange(12.0).reshape(3, 4)
+    a = np.from_dlpack(x)
+    equal(a.tolist(), x.tolist())
+    equal(dd.from_dlpack(np.arange(6).reshape(2, 3).T).tolist(), [[0, 3], [1, 4], [2, 5]])
+    capsule = x.__dlpack__()
+    equal(dd.from_dlpack(capsule).tolist(), x.tolist())
+    fails(lambda: dd.from_dlpack(capsule), TypeError, "used")
+    del capsule, a
+    from dispatchd import dlpack
+    x.__dlpack__()
+    gc.collect()
+    equal(len(dlpack._exported), 0, "exports that are left")
+
+
+def test_bfloat16_is_raw_without_ml_dtypes():
+    x = dd.tensor([1.0, -2.0], dtype=dd.bfloat16)
+    equal(x.numpy().view("uint16").tolist(), [0x3F80, 0xC000])
+    equal(dd.tensor(np.array([0x3F80], dtype="uint16"), dtype="bfloat16").tolist(), [1.0])
+
+
+def test_pickle():
+    x = dd.rand(3, 4)
+    equal(pickle.loads(pickle.dumps(x)).tolist(), x.tolist())
+
+
+def test_numpy_is_not_needed():
+    code = ("import sys; sys.modules['numpy'] = None\nimport dispatchd as dd\n"
+            "print((dd.ones(2, 3) @ dd.ones(3, 2)).tolist(), dd.tensor([[1, 2]])[0], dd.tensor(b'ab').sum().item())")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60, env={
+        **os.environ, "PYTHONPATH": os.path.join(ROOT, "clients", "python"), "DISPATCHD": os.path.join(BUILD, "dispatchd")})
+    equal((done.stdout, done.stderr), ("[[3.0, 3.0], [3.0, 3.0]] tensor([1, 2]) 195\n", ""))
+
+
+main()
