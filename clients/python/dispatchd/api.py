@@ -29,7 +29,7 @@ def _tables() -> Any:
 class _Operator:
     """What is known of the overloads of one name."""
 
-    __slots__ = ("name", "schemas", "single", "in_place", "tensors", "names", "factory", "self_at", "writes", "outs",
+    __slots__ = ("name", "schemas", "single", "in_place", "tensors", "names", "factory", "sizes_at", "self_at", "writes", "outs",
                  "fields")
 
     def __init__(self, base: str, schemas: list[Schema]) -> None:
@@ -45,6 +45,7 @@ class _Operator:
         self.self_at = first.index("self") if "self" in first else 0
         self.factory = _FACTORY <= self.names and not any(a.type == "Tensor" and a.default is None
                                                           for s in plain for a in s.arguments if a.name != "self")
+        self.sizes_at = _sizes_at(plain)
         self.outs = {len(s.out): s.out for s in schemas if s.out}
         self.fields = {len(s.returns): [n for _, n in s.returns] for s in plain
                        if len(s.returns) > 1 and all(n for _, n in s.returns)}
@@ -60,6 +61,18 @@ class _Operator:
         raise TypeError(f"{function}() got an unexpected keyword argument '{name}'; it has {', '.join(public)}")
 
 
+def _sizes_at(schemas: list[Schema]) -> int | None:
+    """Return the position from which integers may stand one by one, as in view(2, 3): the last positional argument of an
+    overload is a list of integers, and no overload takes a single one there."""
+    for s in schemas:
+        positional = [a for a in s.arguments if not a.keyword]
+        if positional and positional[-1].type in ("int[]", "SymInt[]"):
+            at = len(positional) - 1
+            others = [t.arguments[at].type for t in schemas if len(t.arguments) > at]
+            return at if not any(t.rstrip("?") in ("int", "SymInt", "Scalar") for t in others) else None
+    return None
+
+
 @functools.cache
 def known(base: str) -> _Operator | None:
     """Return what is known of operator aten::`base`, or None."""
@@ -72,6 +85,9 @@ def run(o: _Operator, function: str, args: tuple[Any, ...], kwargs: dict[str, An
     from .tensors import Tensor, make
     c = find_connection(args, kwargs)
     more, wants_grad, out = "", False, None
+    at = o.sizes_at
+    if at is not None and len(args) > at and args[at].__class__ is int:
+        args = (*args[:at], list(args[at:]))
     if kwargs:
         parts = []
         for name, value in kwargs.items():

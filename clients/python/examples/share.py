@@ -1,0 +1,41 @@
+"""share.py -- two processes share the memory of a tensor by its name."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+import dispatchd as dd
+from dispatchd import private
+
+OTHER = """
+import sys
+import dispatchd as dd
+with dd.connect(sys.argv[1]) as c:
+    x = dd.tensors.wrap(c.call("tensor.open", name="shared"), c)
+    x[0] = 42
+    print("the other process wrote", x[0].item())
+"""
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "dispatchd.sock")
+        daemon = subprocess.Popen([private.program(), "--socket", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not os.path.exists(path):
+                pass
+            with dd.connect(path) as c:
+                x = dd.zeros(4)
+                c.call("tensor.name", tensor=x._h, name="shared")
+                array = x.numpy()
+                subprocess.run([sys.executable, "-c", OTHER, path], check=True)
+                print("this process sees", x.tolist(), "and in its array", array[0])
+                c.call("tensor.unlink", name="shared")
+                print("ok" if array[0] == 42 else "not shared")
+        finally:
+            daemon.terminate()
+            daemon.wait()
+
+
+main()
