@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
 
 from .client import Client, Fd, share, socket_path
 from .connection import Connection, connect, current, use
 from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, NotFound,
                      PluginCrashed, PluginError, ResourceExhausted)
 from .wire import from_wire, op_params, to_wire
+
+TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
+if TYPE_CHECKING:
+    from typing import Any
 
 # name -> the module that has it, which is imported at the first use
 _LAZY = {name: module for module, names in {

@@ -13,12 +13,15 @@ import socket
 import sys
 import threading
 import weakref
-from typing import Any
 
 from . import private
 from .client import Client, _check_server, socket_path
 from .errors import Closed, DaemonLost, Error, from_answer
 from .wire import from_wire
+
+TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
+if TYPE_CHECKING:
+    from typing import Any
 
 _FLUSH_BYTES = 1 << 13  # pipelined requests are sent in pieces of this size
 _MOST_PENDING = 500  # pipelined requests without an answer, below the daemon's limit of 1,000
@@ -28,7 +31,7 @@ _ID_AT = len('{"jsonrpc":"2.0","id":')
 _decode = json.JSONDecoder().decode
 # A Cell is [answer, id, site]: what is known of one request.  answer: None until it has come, then its line, then
 # the dict of the tensor or an Error.  site: (code, line number) of the call, if nobody waited for the answer.
-Cell = list[Any]
+Cell = list
 _UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its results are released
 
 _local = threading.local()

@@ -6,7 +6,10 @@ both `except dispatchd.Error` and `except IndexError` catch an index that is out
 from __future__ import annotations
 
 import builtins
-from typing import Any
+
+TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
+if TYPE_CHECKING:
+    from typing import Any
 
 # JSON-RPC's own errors have only a number; every other error names its type.
 _RPC_TYPES = {-32700: "ParseError", -32600: "InvalidRequest", -32601: "MethodNotFound",
