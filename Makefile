@@ -280,7 +280,7 @@ docs: binaries ## write build/docs/operators.md, every operator with its keys an
 map: ## write docs/map.md, every source file, docs/methods.md, every method, and the schemas of the Python package
 	$(Q)$(PYTHON) proto/gen/map.py . >docs/map.md.new && mv docs/map.md.new docs/map.md
 	$(Q)$(PYTHON) proto/gen/methods_page.py proto >docs/methods.md.new && mv docs/methods.md.new docs/methods.md
-	$(Q)$(PYTHON) proto/gen/emit_python.py proto/ops/native_functions.yaml proto/ops/public.yaml >docs/schemas.new && mv docs/schemas.new clients/python/dispatchd/_schemas.py
+	$(Q)$(PYTHON) proto/gen/emit_python.py proto/ops/native_functions.yaml proto/ops/public.yaml clients/python/dispatchd
 where: binaries ## say where OP=index_put is defined and its kernels are
 	$(Q)BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/lib:clients/python $(PYTHON) tests/lib/where.py '$(OP)'
 errors: all ## print every distinct error text of wrong calls and requests, for reading

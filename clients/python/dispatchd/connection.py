@@ -31,7 +31,10 @@ _ID_AT = len('{"jsonrpc":"2.0","id":')
 _decode = json.JSONDecoder().decode
 # A Cell is [answer, id, site]: what is known of one request.  answer: None until it has come, then its line, then
 # the dict of the tensor or an Error.  site: (code, line number) of the call, if nobody waited for the answer.
-Cell = list
+if TYPE_CHECKING:
+    Cell = list[Any]
+else:
+    Cell = list
 _UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its results are released
 
 _local = threading.local()

@@ -214,7 +214,7 @@ def test_another_process_may_get_the_socket(daemon):
                    f"    print(d.call('tensor.read', tensor={t})['data'])\n")
         os.set_inheritable(fd, True)
         done = subprocess.run(["/usr/bin/python3", "-c", program], pass_fds=[fd], text=True, capture_output=True,
-                              env={**os.environ, "PYTHONPATH": os.path.dirname(dispatchd.__file__)}, timeout=120)
+                              env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(dispatchd.__file__))}, timeout=120)
         os.close(fd)
         equal((done.stdout, done.returncode), ("[4]\n", 0), done.stderr)
         wait_until(lambda: connections(d) == 1, "the child's connection is gone")

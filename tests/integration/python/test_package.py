@@ -46,13 +46,16 @@ def test_import_needs_only_the_standard_library():
     equal(out, "[]\n")
 
 
-def test_the_generated_file_is_current():
-    made = subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "emit_python.py"),
-                           *(os.path.join(ROOT, "proto", "ops", n) for n in ("native_functions.yaml", "public.yaml"))],
-                          capture_output=True, text=True, check=True).stdout
-    with open(os.path.join(PACKAGE, "dispatchd", "_schemas.py"), encoding="utf-8") as f:
-        equal(f.read() == made, True, "_schemas.py: run 'make map'")
-    less(100000, len(made), "bytes")
+def test_the_generated_files_are_current():
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "emit_python.py"),
+                        *(os.path.join(ROOT, "proto", "ops", n) for n in ("native_functions.yaml", "public.yaml")), folder], check=True)
+        for name in ("_schemas.py", "__init__.pyi"):
+            with open(os.path.join(folder, name), encoding="utf-8") as made, open(
+                    os.path.join(PACKAGE, "dispatchd", name), encoding="utf-8") as kept:
+                text = made.read()
+                equal(kept.read() == text, True, f"{name}: run 'make map'")
+                less(10000, len(text), f"bytes of {name}")
 
 
 def test_the_version_is_the_daemons():
