@@ -154,8 +154,10 @@ def stubs(native_path, public_path):
 
 def main(native_path, public_path, folder):
     for name, text in (("_schemas.py", emit(native_path, public_path)), ("__init__.pyi", stubs(native_path, public_path))):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        path = os.path.join(folder, name)
+        with open(path + ".new", "w", encoding="utf-8") as f:
             f.write(text)
+        os.replace(path + ".new", path)
 
 
 if __name__ == "__main__":
