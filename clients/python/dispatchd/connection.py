@@ -6,6 +6,7 @@ answer is kept as the line that came: most programs never look at the shape of a
 
 from __future__ import annotations
 
+import atexit
 import collections
 import json
 import os
@@ -62,8 +63,8 @@ class Session:
     """What the connections of one session share: its members by thread, and whether it is closed."""
 
     def __init__(self, first: "Connection") -> None:
-        self.members: dict[int, Connection] = {first.thread: first}
-        self.first = weakref.ref(first)
+        self.members: dict[int, Connection] = {}  # those of other threads than the first
+        self.first = weakref.ref(first)  # weak, so that a connection ends with its last reference
         self.closed: str | None = None  # why tensors of this session cannot be used any more
         self.lock = threading.Lock()
         self._made = 0  # connections so far
@@ -77,9 +78,9 @@ class Session:
     def here(self) -> "Connection":
         """Return this thread's connection; make one if the thread has none."""
         ident = threading.get_ident()
-        found = self.members.get(ident)
+        first = self.first()
+        found = first if first is not None and first.thread == ident else self.members.get(ident)
         if found is None or found.thread_object() is not threading.current_thread():
-            first = self.first()
             if self.closed or first is None:
                 raise Closed(self.closed or "the connection was closed")
             with self.lock, first.lock:
@@ -475,4 +476,13 @@ def _after_fork() -> None:
     _default, _default_lock, _local = None, threading.Lock(), threading.local()
 
 
+def _at_exit() -> None:
+    """Close what is still open: nobody else closes the default connection."""
+    for c in list(_all):
+        if not c.session.closed:
+            c.session.closed = "the program ends"
+        c._sock.close()
+
+
+atexit.register(_at_exit)
 os.register_at_fork(after_in_child=_after_fork)
