@@ -274,6 +274,39 @@ def backward_undo(f, kept, result):
     f.release(*[g["tensor"] for g in result.get("grads", []) if g], *kept)
 
 
+def recomputed(f):
+    """A leaf, the output of two nested programs of which backward runs both again, and the inner program."""
+    x = f.tensor(1, 2, 3, requires_grad=True)
+    inner = f.d.call("program.create", inputs=[{"name": "x", "type": "Tensor"}], outputs=["d"], steps=[
+        {"op": "aten::clone", "args": [{"ref": "x"}], "as": ["c"]},
+        {"op": "aten::exp_", "args": [{"ref": "c"}], "as": ["e"]},
+        {"op": "aten::dropout", "args": [{"ref": "e"}, 0.5, True], "as": ["d"]}])["program"]
+    outer = f.d.call("program.create", inputs=[{"name": "x", "type": "Tensor"}], outputs=["y"], steps=[
+        {"program": inner, "inputs": {"x": {"ref": "x"}}, "as": ["z"], "recompute": True},
+        {"program": inner, "inputs": {"x": {"ref": "z"}}, "as": ["w"], "recompute": True},
+        {"op": "aten::sum", "args": [{"ref": "w"}], "as": ["y"]}])["program"]
+    return x, {"steps": [{"program": outer, "inputs": {"x": {"tensor": x}}, "as": ["y"], "recompute": True}],
+               "outputs": ["y"], "return": "handle"}, [inner, outer]
+
+
+def recompute_run(f):
+    x, params, programs = recomputed(f)
+    return params, ([x], programs)
+
+
+def recompute_backward(f):
+    x, params, programs = recomputed(f)
+    y = f.d.call("program.run", **params)["outputs"][0]["tensor"]
+    return {"tensors": [y], "inputs": [x], "retain_graph": True}, ([x, y], programs)
+
+
+def recompute_gone(f, kept, result):
+    tensors, programs = kept
+    f.release(*[t["tensor"] for t in result.get("outputs", result.get("grads", []))], *tensors)
+    for p in programs:
+        f.d.call("program.release", program=p)
+
+
 def with_gradient(f):
     x = f.tensor(1, 2, 3, requires_grad=True)
     f.d.call("grad.set", tensor=x, grad={"data": [4, 5, 6]})
@@ -399,11 +432,11 @@ CASES = [
     Case("grad.backward", with_graph(lambda x, y: {"tensors": [y], "retain_graph": True}), backward_undo),
     Case("grad.backward", with_graph(lambda x, y: {"tensors": [y], "inputs": [x], "create_graph": True, "retain_graph": True}),
          backward_undo),
+    Case("grad.backward", recompute_backward, recompute_gone),
     Case("grad.check", plain(op="aten::mul.Tensor", args=[{"data": [1, 2]}, {"data": [3, 4]}]), again=True),
     Case("grad.get", lambda f: (lambda x: ({"tensor": x}, [x]))(with_gradient(f)), gradient_undo),
     Case("grad.graph", with_graph(lambda x, y: {"tensors": [y]}), released),
     Case("grad.hook", lambda f: (lambda x: ({"tensor": x, "op": "aten::neg"}, [x]))(with_gradient(f)), released),
-    Case("grad.watch", lambda f: (lambda x: ({"tensors": [x], "enabled": True}, [x]))(with_gradient(f)), released),
     Case("grad.set", lambda f: (lambda x: ({"tensor": x, "grad": {"data": [7, 8, 9]}}, [x]))(with_gradient(f)), released),
     Case("grad.watch", lambda f: (lambda x: ({"tensors": [x], "enabled": True}, [x]))(with_gradient(f)), released),
     Case("grad.zero", lambda f: (lambda x: ({"tensors": [x]}, [x]))(with_gradient(f)), released),
@@ -433,6 +466,7 @@ CASES = [
     Case("program.release", lambda f: ({"program": program(f)}, None)),
     Case("program.run", lambda f: (lambda p: ({"program": p, "inputs": {"x": {"data": [4, 5, 6]}}}, p))(program(f)),
          program_run_gone),
+    Case("program.run", recompute_run, recompute_gone),
     Case("program.run", plain(steps=[SQUARES], outputs=["y"]), outputs),
     Case("registry.check", again=True),
     Case("registry.describe", plain(op="aten::add.Tensor"), again=True),
