@@ -122,6 +122,18 @@ static int check_step(dp_ctx *ctx, const optim_step *s, uint32_t i, double step)
                      s->steps.name, i, step);
 }
 
+/* Add 1 to *step, a number of `dtype`: a floating-point dtype may round it to what it was. */
+static int count_step(dp_ctx *ctx, const optim_step *s, uint32_t i, dp_dtype dtype, double *step)
+{
+    double next = as_stored(*step + 1, dtype);
+
+    if (next < *step)
+        return dp_refuse(ctx, DP_EVALUE, "Invalid step: %s[%u] is %g, the largest number of %s",
+                         s->steps.name, i, *step, dp_dtype_name(dtype));
+    *step = next;
+    return 0;
+}
+
 /* Numbers that differ from parameter to parameter. */
 typedef struct numbers {
     optim_own *own;  /* [number of parameters] what the loops of this step need */
@@ -149,7 +161,8 @@ static int read_steps(dp_ctx *ctx, const optim_step *s, numbers *out)
             snprintf(name, sizeof(name), "%s[%u]", steps->name, i);
             rc = optim_number(ctx, steps->at[i], name, &step);
             rc = rc == 0 ? check_step(ctx, s, i, step) : rc;
-            step = rc == 0 && s->counts ? as_stored(step + 1, v.dtype) : step;
+            if (rc == 0 && s->counts)
+                rc = count_step(ctx, s, i, v.dtype, &step);
         }
         out->counted[i] = step;
         out->own[i] = own_numbers(s, step);

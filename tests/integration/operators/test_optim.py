@@ -88,6 +88,10 @@ def test_wrong_lists_change_nothing(daemon):
         refused(d, "ValueError", "Invalid step: state_steps[2] is -1", change=put("state_steps", 2, [], -1))
         refused(d, "ValueError", "Invalid step: state_steps[2] is nan", change=put("state_steps", 2, [], "nan"))
         refused(d, "ValueError", "Invalid step: state_steps[0] is inf", change=put("state_steps", 0, [], "inf"))
+        refused(d, "ValueError", "Invalid step: state_steps[1] is 255, the largest number of uint8",
+                change=put("state_steps", 1, [], 255, "uint8"))
+        refused(d, "ValueError", "Invalid step: state_steps[0] is 2.14748e+09, the largest number of int32",
+                change=put("state_steps", 0, [], 2**31 - 1, "int32"))
         refused(d, "RuntimeError", "params[0] and exp_avgs[0] " + ALIASED, change=same("exp_avgs", 0, "params", 0))
         refused(d, "RuntimeError", ALIASED, "params[2]", "params[2]", change=same("state_steps", 1, "params", 2))
         refused(d, "RuntimeError", ALIASED, "state_steps[0]", "state_steps[1]", change=same("state_steps", 1, "state_steps", 0))
