@@ -12,7 +12,7 @@ typedef struct clip_row {
      * 0, for CLIP_MAX and CLIP_MIN the greatest and the least |x|, NaN if an element is NaN. */
     double (*sum)(int kind, double p, int64_t n, const void *x);
     void (*multiply)(int64_t n, void *x, double by);
-    void (*clamp)(int64_t n, void *x, double limit); /* to [-limit, limit]; NaN stays */
+    void (*clamp)(int64_t n, void *x, double limit); /* to [-limit, limit] */
     /* Multiply, and return whether an element was infinite or NaN before. */
     bool (*unscale)(int64_t n, void *x, double by);
 } clip_row;

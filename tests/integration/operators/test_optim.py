@@ -407,6 +407,8 @@ def test_clip_grad_value(daemon):
         g = {"tensor": d.call("tensor.create", data=[-5, 0.5, "nan", "inf"])["tensor"]}
         d.op("optim::clip_grad_value_", [g], 2)
         equal(read(d, g), [-2, 0.5, "nan", 2])
+        d.op("optim::clip_grad_value_", [g], {"float": "nan"})
+        equal(read(d, g), ["nan"] * 4, "a limit of NaN, as torch.clamp")
         d.call("tensor.release", all=True)
 
 

@@ -75,7 +75,8 @@ static void FN(clamp)(int64_t n, void *data, double limit)
 
     for (int64_t i = 0; i < n; i++) {
         T v = x[i] < low ? low : x[i];
-        x[i] = v > high ? high : v;
+        v = v > high ? high : v;
+        x[i] = high == high ? v : high; /* a limit of NaN makes every element NaN */
     }
 }
 
