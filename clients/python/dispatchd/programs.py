@@ -125,7 +125,10 @@ class Program:
 
     def __call__(self, *args: Any) -> Any:
         tensors = [a for a in args if isinstance(a, Tensor)]
-        key = tuple([(tuple(a._info["shape"]), a._info["dtype"]) if isinstance(a, Tensor) else (a,) for a in args])
+        first = {id(t): i for i, t in reversed([*enumerate(tensors)])}  # a tensor that is given twice is one input
+        # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but give other results
+        key = tuple([(tuple(a._info["shape"]), a._info["dtype"], first[id(a)]) if isinstance(a, Tensor) else
+                     (type(a), repr(a) if isinstance(a, (float, complex)) else a) for a in args])
         made = self._made.get(key)
         if made is None or made[0].session.closed:
             return self._record(key, args, tensors)

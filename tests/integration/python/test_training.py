@@ -125,6 +125,16 @@ def test_programs_say_what_they_cannot():
     equal([twice(x, 2).tolist(), twice(x, 2).tolist(), twice(x, 3).tolist()], [[2.0] * 3, [2.0] * 3, [3.0] * 3])
 
 
+def test_arguments_of_programs():
+    a, b = dd.tensor([1.0, 2.0]), dd.tensor([3.0, 4.0])
+    both = dd.program(lambda x, y: x * 10 + y)
+    equal([both(*t).tolist() for t in ((a, a), (a, b), (b, a), (b, b))], [[11, 22], [13, 24], [31, 42], [33, 44]])
+    times = dd.program(lambda x, n: x * n)
+    equal([times(dd.tensor([2]), n).tolist() for n in (1, 1.0, True)], [[2], [2.0], [2]])
+    equal([str(times(dd.tensor([2]), n).dtype) for n in (1, 1.0, True)], [str((dd.tensor([2]) * n).dtype) for n in (1, 1.0, True)])
+    equal([str(times(a, z).tolist()) for z in (0.0, -0.0)], ["[0.0, 0.0]", "[-0.0, -0.0]"])
+
+
 def test_files():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "weights.safetensors")
