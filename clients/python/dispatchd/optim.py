@@ -92,14 +92,16 @@ class Optimizer:
     def _new_state(self, name: str, p: Tensor) -> Tensor:
         from .api import call_named
         c = connection_of(p)
-        recording, c._recording = c._recording, None  # state is used by a program, not made by it
+        if c._recording is not None:  # state is used by a program, not made by it
+            c._recording.paused = True
         try:
             with autograd.no_grad():
                 if name == "step":
                     return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
                 return call_named("zeros_like", p)  # type: ignore[no-any-return]
         finally:
-            c._recording = recording
+            if c._recording is not None:
+                c._recording.paused = False
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state by index of parameter, and the groups with indices, in the form of torch.optim."""

@@ -24,14 +24,22 @@ class Recording:
         self.names: dict[int, str] = {t._h: f"arg{i}" for i, t in enumerate(arguments)}
         self.captured: dict[int, str] = {}
         self.kept: list[Tensor] = []  # tensors that the function used besides its arguments
+        self.paused = False  # are requests left out?
+        self.grad_enabled = _grad_enabled(c)
+        self._steps: list[str] = []
+        self._backwards: list[_Backward] = []  # calls of backward() that add to leaves
+        self._zeroed: dict[int, int] = {}  # handle of a leaf -> how many of them came before its last zero_grad()
+        self._added: set[int] = set()  # leaves whose gradients were read, and never removed
 
     def add(self, method: str, params: str, into: int, cell: Cell) -> None:
         """Note a request; refuse one that a program cannot make."""
-        if method == "tensor.describe":
+        if self.paused or method == "tensor.describe":
             return
         if method not in ("op.call", "grad.backward", "grad.get", "grad.zero", "session.set", "tensor.create"):
             raise RuntimeError(f"a function that becomes a program cannot use {method}: it may call operators, backward() and "
                                "optimizers, and read shapes; values can be read from what it returns")
+        if method == "session.set" and set(json.loads("{" + params + "}")) != {"grad_enabled"}:
+            raise RuntimeError(f"a function that becomes a program cannot change the session ({params}): do that before its call")
         self.requests.append((method, params, into, cell))
 
     def _refs(self, text: str) -> str:
@@ -45,40 +53,55 @@ class Recording:
 
     def steps(self) -> list[str]:
         """Return the steps as JSON."""
-        steps: list[str] = []
-        backward: tuple[int, str] | None = None  # index and tensors of the last backward() without inputs
-        wanted: list[str] = []
         mode = ""
         for n, (method, params, into, cell) in enumerate(self.requests):
+            given = json.loads("{" + params + "}") if method != "op.call" else {}
             if method == "session.set":
-                parsed = json.loads("{" + params + "}")
-                mode = "" if parsed.get("grad_enabled", True) else ',"grad_enabled":false'
+                on = given["grad_enabled"]
+                mode = "" if on == self.grad_enabled else f',"grad_enabled":{"true" if on else "false"}'
             elif method == "op.call":
-                steps.append(self._step(n, params, into, cell, mode))
+                self._steps.append(self._step(n, params, into, cell, mode))
             elif method == "grad.backward":
-                if '"inputs":' in params:
-                    tensors, inputs = re.match(r'"tensors":(\[.*?\]),"inputs":(\[.*?\])', params).groups()  # type: ignore[union-attr]
-                    steps.append(f'{{"op":"grad::gradients","args":[{self._refs(tensors)},{self._refs(inputs)}],"as":["g{n}"]}}')
-                    for i, g in enumerate(_result(cell)["grads"]):
-                        if isinstance(g, dict):
-                            self.names[g["tensor"]] = f'g{n}","index":{i},"_":"'
-                else:
-                    backward = len(steps), self._refs(re.match(r'"tensors":(\[.*?\])', params)[1])  # type: ignore[index]
-                    steps.append("")
-                    wanted = []
+                b = _Backward(n, len(self._steps), given, mode)
+                self._steps.append("")
+                if "inputs" not in given:
+                    self._backwards.append(b)
+                for leaf, g in zip(given.get("inputs", ()), _result(cell).get("grads", ())):
+                    self._want(b, leaf, g)
+            elif method == "grad.zero":
+                self._zeroed.update(dict.fromkeys(given["tensors"], len(self._backwards)))
+                self._added.difference_update(given["tensors"])
             elif method == "grad.get":
-                if backward is None:
-                    raise RuntimeError("a function that becomes a program reads a gradient that it has not computed: call "
-                                       "backward() in it")
-                leaf = '{"tensor":%s}' % re.search(r"-?\d+", params)[0]  # type: ignore[index]
-                g = _result(cell)["grad"]
-                if isinstance(g, dict):
-                    self.names[g["tensor"]] = f'g{backward[0]}_{len(wanted)}'
-                    wanted.append(self._refs(leaf))
-                    steps[backward[0]] = (f'{{"op":"grad::gradients","args":[{backward[1]},[{",".join(wanted)}]],'
-                                          f'"as":["g{backward[0]}"]}}')
-                    self.names[g["tensor"]] = f'g{backward[0]}","index":{len(wanted) - 1},"_":"'
-        return [re.sub(r',"_":""', "", s) for s in steps if s]
+                self._gradient(given["tensor"], _result(cell)["grad"])
+        if self._added:
+            raise RuntimeError("a function that becomes a program uses gradients to which the next call would add: call "
+                               "zero_grad() in it")
+        return [re.sub(r',"_":""', "", s) for s in self._steps if s]
+
+    def _want(self, b: "_Backward", leaf: Any, g: Any) -> None:
+        """Let the step of a backward() compute the gradient `g` of `leaf`."""
+        if not isinstance(g, dict):  # the tensors do not depend on it
+            return
+        ref = self._refs(_compact(leaf))
+        if ref not in b.inputs:  # the gradient that clipping has changed is the one that the optimizer reads
+            b.inputs.append(ref)
+        self.names[g["tensor"]] = f'g{b.n}","index":{b.inputs.index(ref)},"_":"'
+        more = f',{self._refs(_compact(b.gradients))}' if b.gradients else ""
+        self._steps[b.at] = (f'{{"op":"grad::gradients","args":[{self._refs(_compact(b.tensors))},[{",".join(b.inputs)}]{more}],'
+                             f'"kwargs":{_compact(b.flags)},"as":["g{b.n}"]{b.mode}}}')
+
+    def _gradient(self, leaf: int, g: Any) -> None:
+        """The function reads the gradient of `leaf`: it is that of the one backward() since zero_grad()."""
+        if not self._backwards:
+            raise RuntimeError("a function that becomes a program reads a gradient that it has not computed: call backward() "
+                               "in it")
+        count = len(self._backwards) - self._zeroed.get(leaf, 0)
+        if count > 1 and isinstance(g, dict):
+            raise RuntimeError(f"a function that becomes a program reads the sum of the gradients of {count} calls of "
+                               "backward(): add the losses instead, or call zero_grad() between them")
+        if leaf not in self._zeroed:
+            self._added.add(leaf)
+        self._want(self._backwards[-1], {"tensor": leaf}, g)
 
     def _step(self, n: int, params: str, into: int, cell: Cell, mode: str) -> str:
         text = self._refs(re.sub(r',"into":-?\d+', "", params))
@@ -95,6 +118,24 @@ class Recording:
                         self.names[t["tensor"]] = f'{name}","index":{k},"_":"'
             names.append(name)
         return f'{{{text},"as":{json.dumps(names)}{mode}}}'
+
+
+class _Backward:
+    """A call of backward() or grad() as a step: its number, the index of its step, and its arguments."""
+
+    def __init__(self, n: int, at: int, given: dict[str, Any], mode: str) -> None:
+        self.n, self.at, self.mode = n, at, mode
+        self.tensors, self.gradients = given["tensors"], given.get("gradients")
+        self.flags = {k: given[k] for k in ("retain_graph", "create_graph") if k in given}
+        self.inputs: list[str] = []
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _grad_enabled(c: Connection) -> bool:
+    return c.__dict__.get("_modes", {}).get("grad_enabled", True)  # type: ignore[no-any-return]
 
 
 def _result(cell: Cell) -> dict[str, Any]:
@@ -116,7 +157,8 @@ class Program:
     """A function that runs as a program of the daemon, one request a call; dispatchd.program() makes it.
 
     The first call with tensors of new shapes or dtypes runs the function and records its calls; further ones run the
-    program.  Numbers and other arguments are part of the program: other values record another one."""
+    program.  Numbers and other arguments are part of the program: other values record another one.  Gradients of
+    backward() are values of the program: after the first call it leaves none in .grad."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         functools.update_wrapper(self, f)
@@ -127,8 +169,9 @@ class Program:
         tensors = [a for a in args if isinstance(a, Tensor)]
         first = {id(t): i for i, t in reversed([*enumerate(tensors)])}  # a tensor that is given twice is one input
         # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but give other results
-        key = tuple([(tuple(a._info["shape"]), a._info["dtype"], first[id(a)]) if isinstance(a, Tensor) else
-                     (type(a), repr(a) if isinstance(a, (float, complex)) else a) for a in args])
+        key = (_grad_enabled(find_connection(args, {})),
+               *[(tuple(a._info["shape"]), a._info["dtype"], first[id(a)]) if isinstance(a, Tensor) else
+                 (type(a), repr(a) if isinstance(a, (float, complex)) else a) for a in args])
         made = self._made.get(key)
         if made is None or made[0].session.closed:
             return self._record(key, args, tensors)

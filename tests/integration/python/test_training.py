@@ -135,6 +135,99 @@ def test_arguments_of_programs():
     equal([str(times(a, z).tolist()) for z in (0.0, -0.0)], ["[0.0, 0.0]", "[-0.0, -0.0]"])
 
 
+def train(lib, optim, step, wrap=lambda f: f):
+    """Return the weights of two layers after 4 steps of step(lib, weights, optimizers, x)."""
+    w = [lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([0.5, -1.0], requires_grad=True)]
+    opts = [optim.SGD([p], lr=0.1, momentum=0.5) for p in w]
+    run = wrap(lambda x: step(lib, w, opts, x))
+    for k in range(4):
+        run(lib.tensor([1.0, 0.5 + k]))
+    return [p.tolist() for p in w]
+
+
+def zeroed_at_the_end(lib, w, opts, x):
+    ((w[0] * x) ** 2).sum().backward()
+    opts[0].step()
+    opts[0].zero_grad()
+    return x
+
+
+def two_optimizers(lib, w, opts, x):
+    for o in opts:
+        o.zero_grad()
+        ((w[0] * x + w[1]) ** 2).sum().backward()
+        o.step()
+    return x
+
+
+def given_gradients(lib, w, opts, x):
+    opts[0].zero_grad()
+    (w[0] * w[0]).backward(lib.tensor([3.0, 0.25]))
+    opts[0].step()
+    return x
+
+
+def gradient_of_a_gradient(lib, w, opts, x):
+    opts[0].zero_grad()
+    (g,) = lib.autograd.grad((w[0] ** 3 * x).sum(), w[0], create_graph=True)
+    (g ** 2).sum().backward()
+    lib.nn.utils.clip_grad_norm_([w[0]], 1.0)
+    opts[0].step()
+    return x
+
+
+def test_gradients_in_programs():
+    for step in zeroed_at_the_end, two_optimizers, given_gradients, gradient_of_a_gradient:
+        want = train(torch, torch.optim, step)
+        for wrap in (lambda f: f), dd.program:
+            got = train(dd, dd.optim, step, wrap)
+            less(max(abs(a - b) for u, v in zip(got, want) for a, b in zip(u, v)), 1e-5, step.__name__)
+
+
+def never_zeroed(lib, w, opts, x):
+    ((w[0] * x) ** 2).sum().backward()
+    opts[0].step()
+    return x
+
+
+def two_backwards(lib, w, opts, x):
+    opts[0].zero_grad()
+    (w[0] * x).sum().backward()
+    (w[0] * w[0]).sum().backward()
+    opts[0].step()
+    return x
+
+
+def in_inference_mode(lib, w, opts, x):
+    with lib.inference_mode():
+        return x * w[0]
+
+
+def test_gradients_that_programs_cannot_compute():
+    for step, part in (never_zeroed, "call zero_grad() in it"), (two_backwards, "gradients of 2 calls of backward()"), \
+            (in_inference_mode, "cannot change the session"):
+        try:
+            train(dd, dd.optim, step, dd.program)
+        except RuntimeError as e:
+            contains(str(e), part)
+        else:
+            raise AssertionError(f"{step.__name__}: no error that says {part}")
+
+
+def test_modes_of_programs():
+    def double(x):
+        with dd.enable_grad():
+            return dd.autograd.grad((x * x).sum(), x)[0]
+    f = dd.program(double)
+    x = dd.tensor([3.0], requires_grad=True)
+    with dd.no_grad():
+        equal([f(x).tolist() for _ in range(3)], [[6.0]] * 3, "recording inside no_grad")
+    plain = dd.program(lambda x: x * 2)
+    equal([plain(x).requires_grad for _ in range(2)], [True] * 2)
+    with dd.no_grad():
+        equal([plain(x).requires_grad for _ in range(2)], [False] * 2)
+
+
 def test_files():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "weights.safetensors")
