@@ -28,6 +28,8 @@ class Optimizer:
         self.defaults = defaults
         self.state: dict[Tensor, dict[str, Tensor]] = {}
         self.param_groups: list[dict[str, Any]] = []
+        if isinstance(params, Tensor):
+            raise TypeError("params argument given to the optimizer should be an iterable of tensors or dicts, but got a tensor")
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -72,12 +74,14 @@ class Optimizer:
 
     def _step(self, group: dict[str, Any]) -> None:
         params = group["params"]
-        if not params:
-            return
-        c = connection_of(params[0])
-        lists = [params, autograd.get_grads(params)]
-        if not any(g is not None for g in lists[1]):
-            return
+        given = [(p, g) for p, g in zip(params, autograd.get_grads(params) if params else ()) if g is not None]
+        if given:
+            self._update(group, given, self.options(group))
+
+    def _update(self, group: dict[str, Any], given: list[tuple[Tensor, Tensor]], options: dict[str, Any]) -> None:
+        """Take a step for some parameters of a group and their gradients."""
+        params = [p for p, _ in given]
+        lists = [params, [g for _, g in given]]
         for _, name, needs in self.slots:
             if needs is not None and not group[needs]:
                 lists.append([])
@@ -86,7 +90,8 @@ class Optimizer:
                 if name not in self.state[p]:
                     self.state[p][name] = self._new_state(name, p)
             lists.append([self.state[p][name] for p in params])
-        more = ",".join(f'"{k}":{encode(v, c)}' for k, v in self.options(group).items())
+        c = connection_of(params[0])
+        more = ",".join(f'"{k}":{encode(v, c)}' for k, v in options.items())
         c.request("op.call", f'"op":"optim::{self.op}","args":{encode(lists, c)},"kwargs":{{{more}}}')
 
     def _new_state(self, name: str, p: Tensor) -> Tensor:
@@ -142,21 +147,18 @@ class SGD(Optimizer):
         super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                                       nesterov=nesterov, maximize=maximize))
 
-    def options(self, group: dict[str, Any]) -> dict[str, Any]:
-        new = group["momentum"] and "momentum_buffer" in self.state[group["params"][0]]
-        first = bool(new) and not group.get("_begun", False)
-        group["_begun"] = group.get("_begun", False) or first
-        if first and connection_of(group["params"][0])._recording is not None:
+    def _update(self, group: dict[str, Any], given: list[tuple[Tensor, Tensor]], options: dict[str, Any]) -> None:
+        """A parameter's first gradient becomes its momentum, so those without a momentum take a step of their own."""
+        first = [x for x in given if group["momentum"] and "momentum_buffer" not in self.state[x[0]]]
+        if first and connection_of(first[0][0])._recording is not None:
             if group["dampening"]:
                 raise RuntimeError("the first step of SGD with dampening differs from the others: take one before the function "
                                    "becomes a program")
-            first = False  # with a momentum of zeros and no dampening, the first step is as the others
-        return {**{k: v for k, v in super().options(group).items() if not k.startswith("_")}, "is_first_step": first}
-
-    def load_state_dict(self, saved: Mapping[str, Any]) -> None:
-        super().load_state_dict(saved)
-        for group in self.param_groups:
-            group["_begun"] = "momentum_buffer" in self.state[group["params"][0]]
+            first = []  # with a momentum of zeros and no dampening, the first step is as the others
+        chosen = {p for p, _ in first}
+        for part, is_first in (first, True), ([x for x in given if x[0] not in chosen], False):
+            if part:
+                super()._update(group, part, {**options, "is_first_step": is_first})
 
 
 class Adam(Optimizer):

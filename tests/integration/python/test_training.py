@@ -75,6 +75,30 @@ def test_optimizers_train_as_pytorch_does():
                 close(a, b, f"{name} {options} {way}: weights", 1e-4)
 
 
+def test_parameters_whose_gradients_come_late():
+    def weights(lib, optim):
+        w = [lib.tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+        o = optim.SGD(w, lr=0.1, momentum=0.9, dampening=0.5)
+        for k in range(5):
+            o.zero_grad()
+            loss = (w[0] * w[0]).sum()
+            (loss + (w[1] * w[1]).sum() if k >= 2 else loss).backward()
+            o.step()
+            if k == 3:
+                state = o.state_dict()
+                o = optim.SGD(w, lr=0.1, momentum=0.9, dampening=0.5)
+                o.load_state_dict(state)
+        return w
+    for a, b in zip(weights(dd, dd.optim), weights(torch, torch.optim)):
+        close(a, b, "weights")
+    try:
+        dd.optim.SGD(dd.ones(2, requires_grad=True), lr=0.1)
+    except TypeError as e:
+        contains(str(e), "iterable of tensors")
+    else:
+        raise AssertionError("no error for a tensor as parameters")
+
+
 def test_gradients():
     x = dd.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = (x * x).sum()
