@@ -8,10 +8,12 @@ import json
 import re
 from typing import Any, Callable
 
+from .api import known
 from .connection import Cell, Connection
 from .encode import find_connection
 from .tensors import Tensor, make
 
+_NUMBER = re.compile(r"(int|SymInt|Scalar|float)(\[\d+\])?\??$")  # types of arguments that one int fits
 _HANDLE = re.compile(r'\{"tensor":(-?\d+)\}')
 
 
@@ -39,7 +41,8 @@ class Recording:
             raise RuntimeError(f"a function that becomes a program cannot use {method}: it may call operators, backward() and "
                                "optimizers, and read shapes; values can be read from what it returns")
         if method == "session.set" and set(json.loads("{" + params + "}")) != {"grad_enabled"}:
-            raise RuntimeError(f"a function that becomes a program cannot change the session ({params}): do that before its call")
+            raise RuntimeError(f"a function that becomes a program cannot change the session ({params}): do that before it "
+                               "is called")
         self.requests.append((method, params, into, cell))
 
     def _refs(self, text: str) -> str:
@@ -104,7 +107,7 @@ class Recording:
         self._want(self._backwards[-1], {"tensor": leaf}, g)
 
     def _step(self, n: int, params: str, into: int, cell: Cell, mode: str) -> str:
-        text = self._refs(re.sub(r',"into":-?\d+', "", params))
+        text = self._refs(_joined(re.sub(r',"into":-?\d+', "", params)))
         names: list[str | None] = []
         for i, output in enumerate(_result(cell)["outputs"]):
             name: str | None = f"v{n}" if i == 0 else f"v{n}_{i}"
@@ -128,6 +131,23 @@ class _Backward:
         self.tensors, self.gradients = given["tensors"], given.get("gradients")
         self.flags = {k: given[k] for k in ("retain_graph", "create_graph") if k in given}
         self.inputs: list[str] = []
+
+
+def _joined(params: str) -> str:
+    """Return the params of op.call with its last numbers as one list, if the operator takes them so: op.call takes the
+    sizes in view(x, 2, 3) one by one, and a program does not."""
+    given = json.loads("{" + params + "}")
+    args, (base, _, overload) = given["args"], given["op"].removeprefix("aten::").partition(".")
+    operator = known(base)
+    lists = [[a.type for a in s.arguments if not a.keyword]
+             for s in (operator.schemas if operator else ()) if overload in ("", s.name.partition(".")[2])]
+    for types in lists:
+        at = len(types) - 1
+        if (types[-1:] in (["int[]"], ["SymInt[]"]) and len(args) > at and all(type(a) is int for a in args[at:])
+                and not any(len(other) >= len(args) and _NUMBER.match(other[at]) for other in lists)):
+            given["args"] = [*args[:at], args[at:]]
+            return _compact(given)[1:-1]
+    return params
 
 
 def _compact(value: Any) -> str:

@@ -159,6 +159,15 @@ def test_arguments_of_programs():
     equal([str(times(a, z).tolist()) for z in (0.0, -0.0)], ["[0.0, 0.0]", "[-0.0, -0.0]"])
 
 
+def test_sizes_in_programs():
+    x = dd.arange(6)
+    for f in (lambda x: x.view(2, 3), lambda x: x.view(-1), lambda x: x.reshape(3, 2).permute(1, 0), lambda x: x.expand(2, 6),
+              lambda x: dd.zeros(2, 3), lambda x: dd.ones(2), lambda x: x.new_zeros(2), lambda x: x.repeat(2), lambda x: x.flip(0),
+              lambda x: x.view(2, 3).movedim(0, 1), lambda x: x.view(2, 3).sum(0), lambda x: x.roll(1)):
+        g = dd.program(f)
+        equal([g(x).tolist() for _ in range(2)], [f(x).tolist()] * 2)
+
+
 def train(lib, optim, step, wrap=lambda f: f):
     """Return the weights of two layers after 4 steps of step(lib, weights, optimizers, x)."""
     w = [lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([0.5, -1.0], requires_grad=True)]
