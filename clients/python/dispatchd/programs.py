@@ -177,8 +177,9 @@ class Program:
     """A function that runs as a program of the daemon, one request a call; dispatchd.program() makes it.
 
     The first call with tensors of new shapes or dtypes runs the function and records its calls; further ones run the
-    program.  Numbers and other arguments are part of the program: other values record another one.  Gradients of
-    backward() are values of the program: after the first call it leaves none in .grad."""
+    program.  Numbers and other arguments are part of the program: other values record another one.  So are the options of
+    optimizers: a learning rate that changes is a tensor.  Gradients of backward() are values of the program: after the
+    first call it leaves none in .grad."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         functools.update_wrapper(self, f)
@@ -195,17 +196,17 @@ class Program:
         made = self._made.get(key)
         if made is None or made[0].session.closed:
             return self._record(key, args, tensors)
-        c, number, captured, kept, single = made
+        c, number, captured, kept, kind = made
         inputs = ",".join([f'"arg{i}":{t._handle_on(c)}' for i, t in enumerate(tensors)] +
                           [f'"{n}":{t._handle_on(c)}' for n, t in zip(captured, kept)])
-        if single:
+        if kind is Tensor:
             c._last_handle = handle = c._last_handle - 1
             cell = c.request("program.run", f'"program":{number},"inputs":{{{inputs}}},"into":{handle}', handle)
             return make(c, handle, cell)
         outputs = c.waited("program.run", f'"program":{number},"inputs":{{{inputs}}}')["outputs"]
         from .tensors import wrap
-        found = tuple([wrap(o, c) for o in outputs])
-        return found if found else None
+        found = [wrap(o, c) for o in outputs]
+        return None if not found else tuple(found) if kind is tuple else kind(*found)  # or of dispatchd.return_types
 
     def _record(self, key: Any, args: tuple[Any, ...], tensors: list[Tensor]) -> Any:
         c = find_connection(args, {})
@@ -235,7 +236,7 @@ class Program:
             {"name": n, "type": "Tensor"} for n in names]
         number = c.call("program.create", inputs=listed, steps=[json.loads(s) for s in steps],
                         outputs=[o["ref"] for o in outputs])["program"]
-        self._made[key] = c, number, names, kept, len(results) == 1
+        self._made[key] = c, number, names, kept, Tensor if isinstance(result, Tensor) else type(result)
         return result
 
     def text(self) -> str:
