@@ -210,6 +210,23 @@ static void print_cell(const char *text, int width, const column *c, bool last)
         printf("%s%*s%s", text, last ? 0 : pad, "", last ? "\n" : "  ");
 }
 
+/* Return the text of a cell, owned, with a '?' for each byte of a control character: other clients
+ * choose names and ids, and the terminal must not take them for commands. */
+static char *cell_of(const column *c, const cJSON *row)
+{
+    char *text = c->cell(row, c->member);
+    unsigned char *t = (unsigned char *)text;
+
+    for (size_t i = 0; t[i] != '\0'; i++) {
+        bool is_c1 = t[i] == 0xc2 && t[i + 1] >= 0x80 && t[i + 1] < 0xa0; /* U+0080 to 009f */
+        if (is_c1)
+            t[i] = t[i + 1] = '?';
+        else if (t[i] < ' ' || t[i] == 0x7f)
+            t[i] = '?';
+    }
+    return text;
+}
+
 /* Return the width of each column in characters; owned. */
 static int *widths_of(const cJSON *rows, const column *columns, size_t n)
 {
@@ -220,7 +237,7 @@ static int *widths_of(const cJSON *rows, const column *columns, size_t n)
         width[i] = text_width(columns[i].header);
         cJSON_ArrayForEach(row, rows)
         {
-            char *text = columns[i].cell(row, columns[i].member);
+            char *text = cell_of(&columns[i], row);
             width[i] = text_width(text) > width[i] ? text_width(text) : width[i];
             free(text);
         }
@@ -237,7 +254,7 @@ void print_table(const cJSON *rows, const column *columns, size_t n)
         print_cell(columns[i].header, width[i], &columns[i], i + 1 == n);
     cJSON_ArrayForEach(row, rows) for (size_t i = 0; i < n; i++)
     {
-        char *text = columns[i].cell(row, columns[i].member);
+        char *text = cell_of(&columns[i], row);
         print_cell(text, width[i], &columns[i], i + 1 == n);
         free(text);
     }

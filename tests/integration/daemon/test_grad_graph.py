@@ -147,6 +147,10 @@ def test_the_verbs(f):
     y = f.op("mul.Tensor", x, x)
     code, text = ctl("grad", "graph", str(y))
     equal((code, "aten::mul.Tensor" in text, "float32" in text), (0, True, True))
+    f.d.send_message({"jsonrpc": "2.0", "id": "\x1b[31m\n\x7f\x85é", "method": "op.call",
+                      "params": {"op": "aten::exp", "args": [{"tensor": x}], "return": "handle"}})
+    z = f.d.receive_message()["result"]["outputs"][0]["tensor"]
+    contains(ctl("grad", "graph", str(z))[1], "aten::exp  ?[31m????é ")  # nothing that a terminal obeys
     code, text = ctl("grad", "graph", str(y), "--dot")
     equal((code, text.startswith("digraph")), (0, True))
     equal(ctl("grad", "backward", "--retain-graph", str(f.op("sum", y))), (0, ""))
