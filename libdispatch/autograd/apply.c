@@ -255,7 +255,8 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
 }
 
 /* Make the tensor that was saved from return `ret` for input `input` of the formula: *t, which the
- * caller owns.  `s`: the saved tensor.  If the operator wrote a view, the tensor gets the history of a view of the base. */
+ * caller owns.  `s`: the saved tensor.  If the operator wrote a view, the tensor gets the history
+ * of a view of the base. */
 static int unpack_return(dp_ctx *ctx, dpi_node *n, uint32_t input, uint32_t ret, const dpi_saved *s,
                          const dpi_applied *out, dp_tensor **t)
 {

@@ -55,8 +55,8 @@ DPI_HOT static int send(engine *g, dpi_edge e, dp_tensor *grad)
 
 /* -- running -- */
 
-/* Append the call that `n` records to the message of the context's error, because backward failed at
- * `n`.  Returns the error's code. */
+/* Append the call that `n` records to the message of the context's error, because backward failed
+ * at `n`.  Returns the error's code. */
 static int name_call(dp_ctx *ctx, const dpi_node *n)
 {
     char by[140] = "", step[32] = "";

@@ -1,5 +1,5 @@
-/* checkpoints.h -- fixture for tests of programs that backward runs again: programs of the operators
- * of graphs.h, in a step with DP_STEP_FLAG_RECOMPUTE. */
+/* checkpoints.h -- fixture for tests of programs that backward runs again: programs of the
+ * operators of graphs.h, in a step with DP_STEP_FLAG_RECOMPUTE. */
 #ifndef CHECKPOINTS_H
 #define CHECKPOINTS_H
 

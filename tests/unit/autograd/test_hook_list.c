@@ -2,6 +2,14 @@
 #include "graphs.h"
 #include "base/account.h"
 
+/* Make the list that has operator `op` after the hooks of `before`. */
+static int list(const dpi_hooks *before, const dp_op *op, dpi_hooks **out)
+{
+    dpi_hooks_change change = {.add = {.op = op}};
+
+    return dpi_hooks_new(ctx, before, &change, out);
+}
+
 START_TEST(a_list_is_charged_and_counted)
 {
     dp_holder_limit limits[DP_HOLDERS];
@@ -12,15 +20,15 @@ START_TEST(a_list_is_charged_and_counted)
 
     for (int i = 0; i < DP_HOLDERS; i++)
         limits[i] = (dp_holder_limit){"n", "bytes", UINT64_MAX, UINT64_MAX};
-    limits[DP_HOLDER_HISTORY].bytes = 2 * sizeof(dpi_hooks) + 3 * sizeof(neg);
+    limits[DP_HOLDER_HISTORY].bytes = 2 * sizeof(dpi_hooks) + 3 * sizeof(dpi_hook);
     ck_assert_int_eq(dp_account_new(limits, &a, &err), 0);
     dp_ctx_set_account(ctx, a);
-    ck_assert_int_eq(dpi_hooks_new(ctx, NULL, neg, &one), 0);
-    ck_assert_int_eq(dpi_hooks_new(ctx, one, square, &two), 0);
-    ck_assert(one->n == 1 && one->ops[0] == neg); /* a list does not change */
-    ck_assert(two->n == 2 && two->ops[0] == neg && two->ops[1] == square);
+    ck_assert_int_eq(list(NULL, neg, &one), 0);
+    ck_assert_int_eq(list(one, square, &two), 0);
+    ck_assert(one->n == 1 && one->of[0].op == neg); /* a list does not change */
+    ck_assert(two->n == 2 && two->of[0].op == neg && two->of[1].op == square);
     ck_assert_uint_eq(a->charged[DP_HOLDER_HISTORY].bytes, limits[DP_HOLDER_HISTORY].bytes);
-    ck_assert_int_eq(dpi_hooks_new(ctx, NULL, neg, &none), DP_ERESOURCE); /* over the limit */
+    ck_assert_int_eq(list(NULL, neg, &none), DP_ERESOURCE); /* over the limit */
     dp_ctx_set_account(ctx, NULL);
     dpi_hooks_unref(dpi_hooks_ref(one));
     dpi_hooks_unref(two);
@@ -38,12 +46,12 @@ START_TEST(the_limit_of_a_list)
     dpi_hooks *h = NULL, *more;
 
     for (uint32_t i = 0; i < DP_LIMIT_HOOKS; i++) {
-        ck_assert_int_eq(dpi_hooks_new(ctx, h, op, &more), 0);
+        ck_assert_int_eq(list(h, op, &more), 0);
         dpi_hooks_unref(h);
         h = more;
     }
     ck_assert_uint_eq(h->n, DP_LIMIT_HOOKS);
-    ck_assert_int_eq(dpi_hooks_new(ctx, h, op, &more), DP_ERESOURCE);
+    ck_assert_int_eq(list(h, op, &more), DP_ERESOURCE);
     ck_assert_ptr_nonnull(strstr(said(), "(hooks)"));
     dpi_hooks_unref(h);
 }
@@ -53,10 +61,10 @@ static int make_two(void)
 {
     const dp_op *op = dp_op_find(ctx, "t::plain");
     dpi_hooks *one = NULL, *two = NULL;
-    int rc = dpi_hooks_new(ctx, NULL, op, &one);
+    int rc = list(NULL, op, &one);
 
     if (rc == 0)
-        rc = dpi_hooks_new(ctx, one, op, &two);
+        rc = list(one, op, &two);
     dpi_hooks_unref(one);
     dpi_hooks_unref(two);
     return rc;

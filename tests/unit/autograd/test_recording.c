@@ -1,4 +1,5 @@
-/* test_recording.c -- the numbers of calls that are recorded while a program with recompute runs. */
+/* test_recording.c -- the numbers of calls that are recorded while a program with recompute
+ * runs. */
 #include "checkpoints.h"
 
 START_TEST(calls_that_save_tensors_are_numbered)
