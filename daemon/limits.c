@@ -138,6 +138,13 @@ static int fit_connections(int64_t *connections, int64_t n, dp_error *err)
                         RESERVED_DESCRIPTORS, MIN_CONNECTIONS);
 }
 
+/* By default a uid that is not the daemon's own may have a quarter of the connections, so that it
+ * leaves places for the daemon's own uid and for others. */
+static int64_t connections_of_uid(int64_t connections)
+{
+    return least(LIMIT_UID_CONNECTIONS, connections / 4 > 0 ? connections / 4 : 1);
+}
+
 int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
 {
     int64_t descriptors = free_descriptors();
@@ -151,7 +158,11 @@ int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
     for (int i = 0; i < LIMITS; i++)
         if (o->limits[i] >= 0)
             out[i] = o->limits[i];
-    return fit_connections(&out[LIMIT_AT_CONNECTIONS], descriptors, err);
+    if (fit_connections(&out[LIMIT_AT_CONNECTIONS], descriptors, err) < 0)
+        return err->code;
+    if (o->limits[LIMIT_AT_UID_CONNECTIONS] < 0)
+        out[LIMIT_AT_UID_CONNECTIONS] = connections_of_uid(out[LIMIT_AT_CONNECTIONS]);
+    return 0;
 }
 
 void limits_apply(const int64_t values[LIMITS])

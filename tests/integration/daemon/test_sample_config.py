@@ -112,9 +112,9 @@ def test_its_limits_are_the_defaults():
         f.write("".join(f"{key} = {value}\n" for key, value, example in settings if not example))
         f.flush()
         equal(limits("--config", f.name), known, "limits with every default switched on, and without a config file")
-    equal(sorted(key for key, _, example in settings if example), ["session_intermediate_bytes", "session_tensor_bytes", "uid_bytes", "uid_maps",
-                                                               "uid_memfds", "uid_named_bytes"],
-          "limits whose default depends on the machine")
+    equal(sorted(key for key, _, example in settings if example), ["session_intermediate_bytes", "session_tensor_bytes", "uid_bytes",
+                                                               "uid_connections", "uid_maps", "uid_memfds", "uid_named_bytes"],
+          "limits whose default depends on the machine or on another limit")
 
 
 def test_its_options_have_the_defaults_of_the_help():

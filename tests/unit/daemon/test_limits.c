@@ -63,11 +63,20 @@ START_TEST(few_descriptors_are_few_connections)
     ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 18); /* 64 are kept for files */
     ck_assert_int_eq(limits[LIMIT_AT_UID_MEMFDS], 4);
     ck_assert_int_eq(limits[LIMIT_AT_UID_MAPS], 4);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_CONNECTIONS], 4); /* of 18, so that others find places */
     o.limits[LIMIT_AT_CONNECTIONS] = 10;
     o.limits[LIMIT_AT_UID_MEMFDS] = 1000;
     ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
     ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 10);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_CONNECTIONS], 2);
     ck_assert_int_eq(limits[LIMIT_AT_UID_MEMFDS], 1000); /* the operator knows better */
+    o.limits[LIMIT_AT_UID_CONNECTIONS] = 9;
+    o.limits[LIMIT_AT_CONNECTIONS] = 2;
+    ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_CONNECTIONS], 9);
+    o.limits[LIMIT_AT_UID_CONNECTIONS] = -1;
+    ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_CONNECTIONS], 1);
     allow_descriptors(66);
     ck_assert_int_eq(limits_compute(&o, limits, &err), DP_ERESOURCE);
     ck_assert_ptr_nonnull(strstr(err.message, "(ulimit -n) is 66, at least 67 are needed"));
