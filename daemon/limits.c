@@ -138,11 +138,20 @@ static int fit_connections(int64_t *connections, int64_t n, dp_error *err)
                         RESERVED_DESCRIPTORS, MIN_CONNECTIONS);
 }
 
-/* By default a uid that is not the daemon's own may have a quarter of the connections, so that it
- * leaves places for the daemon's own uid and for others. */
-static int64_t connections_of_uid(int64_t connections)
+/* By default a uid that is not the daemon's own may have a quarter of the connections and of the
+ * sessions, so that it leaves places for the daemon's own uid and for others. */
+static int64_t quarter(int64_t most, int64_t n)
 {
-    return least(LIMIT_UID_CONNECTIONS, connections / 4 > 0 ? connections / 4 : 1);
+    return least(most, n / 4 > 0 ? n / 4 : 1);
+}
+
+static void fit_uid(const options *o, int64_t limits[LIMITS])
+{
+    if (o->limits[LIMIT_AT_UID_CONNECTIONS] < 0)
+        limits[LIMIT_AT_UID_CONNECTIONS] =
+            quarter(LIMIT_UID_CONNECTIONS, limits[LIMIT_AT_CONNECTIONS]);
+    if (o->limits[LIMIT_AT_UID_SESSIONS] < 0)
+        limits[LIMIT_AT_UID_SESSIONS] = quarter(LIMIT_UID_SESSIONS, limits[LIMIT_AT_SESSIONS]);
 }
 
 int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
@@ -160,8 +169,7 @@ int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
             out[i] = o->limits[i];
     if (fit_connections(&out[LIMIT_AT_CONNECTIONS], descriptors, err) < 0)
         return err->code;
-    if (o->limits[LIMIT_AT_UID_CONNECTIONS] < 0)
-        out[LIMIT_AT_UID_CONNECTIONS] = connections_of_uid(out[LIMIT_AT_CONNECTIONS]);
+    fit_uid(o, out);
     return 0;
 }
 

@@ -69,6 +69,10 @@ START_TEST(few_descriptors_are_few_connections)
     ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
     ck_assert_int_eq(limits[LIMIT_AT_CONNECTIONS], 10);
     ck_assert_int_eq(limits[LIMIT_AT_UID_CONNECTIONS], 2);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_SESSIONS], LIMIT_UID_SESSIONS);
+    o.limits[LIMIT_AT_SESSIONS] = 20;
+    ck_assert_int_eq(limits_compute(&o, limits, &err), 0);
+    ck_assert_int_eq(limits[LIMIT_AT_UID_SESSIONS], 5);
     ck_assert_int_eq(limits[LIMIT_AT_UID_MEMFDS], 1000); /* the operator knows better */
     o.limits[LIMIT_AT_UID_CONNECTIONS] = 9;
     o.limits[LIMIT_AT_CONNECTIONS] = 2;
