@@ -48,6 +48,7 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_UID_SESSIONS] = {1, 1 << 20},
     [LIMIT_AT_UID_CONNECTIONS] = {1, 60000},
     [LIMIT_AT_UID_OUTSTANDING] = {1, 1 << 20},
+    [LIMIT_AT_UID_DESCRIPTORS] = {1, 1 << 20},
     [LIMIT_AT_UID_WORKERS] = {1, LIMIT_WORKERS},
     [LIMIT_AT_SESSION_MEMFDS] = {0, 1 << 20},
     [LIMIT_AT_SESSION_TENSORS] = {1, (int64_t)1 << 32},
@@ -113,14 +114,15 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* By default a uid may have an eighth of the free descriptors in memfds, and as many on their way
- * to clients, each of which has a number.  So one uid cannot take those of another. */
-static void fit_memfds(int64_t limits[LIMITS], int64_t n)
+/* By default a uid may have an eighth of the free descriptors in memfds, as many on their way to
+ * clients, each of which has a number, and as many with its requests.  So one uid cannot take those
+ * of another. */
+static void fit_descriptors(int64_t limits[LIMITS], int64_t n)
 {
-    for (size_t i = 0; i < 2; i++) {
-        int at = (int[]){LIMIT_AT_UID_MEMFDS, LIMIT_AT_UID_MAPS}[i];
-        limits[at] = least(limits[at], n / 8 > 0 ? n / 8 : 1);
-    }
+    static const int fitted[] = {LIMIT_AT_UID_MEMFDS, LIMIT_AT_UID_MAPS, LIMIT_AT_UID_DESCRIPTORS};
+
+    for (size_t i = 0; i < sizeof(fitted) / sizeof(fitted[0]); i++)
+        limits[fitted[i]] = least(limits[fitted[i]], n / 8 > 0 ? n / 8 : 1);
 }
 
 /* Lower the limit of connections to what the system's limit of descriptors allows: shared memory
@@ -163,7 +165,7 @@ int limits_compute(const options *o, int64_t out[LIMITS], dp_error *err)
         o->session_bytes > 0 ? o->session_bytes : half_of_memory();
     out[LIMIT_AT_UID_NAMED_BYTES] = out[LIMIT_AT_SESSION_TENSOR_BYTES];
     out[LIMIT_AT_UID_BYTES] = 2 * half_of_memory();
-    fit_memfds(out, descriptors);
+    fit_descriptors(out, descriptors);
     for (int i = 0; i < LIMITS; i++)
         if (o->limits[i] >= 0)
             out[i] = o->limits[i];

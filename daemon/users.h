@@ -56,7 +56,8 @@ struct user {
     /* number of requests that were read and whose answers are not completely sent; the main thread
      * changes it */
     atomic_uint outstanding;
-    bool held_back;     /* a connection is not read because of `outstanding`; main thread only */
+    size_t n_fds;       /* descriptors that came with these requests; main thread only */
+    bool held_back;     /* a connection is not read because of these; main thread only */
     atomic_uint n_maps; /* numbers of shared memory of all connections; any thread */
     /* Main thread only: the last loop iteration in which a connection of the uid had a turn, the
      * number of its connections that had one, and that number for the iteration before. */
@@ -73,12 +74,13 @@ user *user_ref(user *u); /* returns `u` */
 void user_unref(user *u);
 void users_fini(struct sessions *all);
 
-/* Are as many requests of `u` outstanding as another uid than the daemon's own may have?  Main
- * thread. */
+/* Are as many requests of `u`, or as many descriptors with them, outstanding as another uid than
+ * the daemon's own may have?  Main thread. */
 static inline bool user_is_busy(const user *u)
 {
-    return u->queue.limited && atomic_load_explicit(&u->outstanding, memory_order_relaxed) >=
-                                   LIMIT_SIZE(UID_OUTSTANDING);
+    return u->queue.limited && (u->n_fds >= LIMIT_SIZE(UID_DESCRIPTORS) ||
+                                atomic_load_explicit(&u->outstanding, memory_order_relaxed) >=
+                                    LIMIT_SIZE(UID_OUTSTANDING));
 }
 
 /* -- names.c -- */

@@ -56,6 +56,7 @@ static void take_descriptors(struct connection *c, size_t n)
     rq->received->n = n;
     dp_copy_n(rq->received->fds, c->fds, n, sizeof(c->fds[0]));
     c->outstanding_fds += n;
+    c->user->n_fds += n;
     connection_shift_descriptors(c, n);
 }
 

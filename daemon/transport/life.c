@@ -118,11 +118,14 @@ static void end_outstanding(const job *j)
 
     c->outstanding--;
     c->outstanding_bytes -= j->rq.bytes_charged;
-    if (j->rq.received != NULL)
+    if (j->rq.received != NULL) {
         c->outstanding_fds -= j->rq.received->n;
+        u->n_fds -= j->rq.received->n;
+    }
     /* not at once when `left` is below the limit, so that connections are not resumed for every
      * single request */
-    if (u->held_back && left <= LIMIT_SIZE(UID_OUTSTANDING) / 4 * 3) {
+    if (u->held_back && left <= LIMIT_SIZE(UID_OUTSTANDING) / 4 * 3 &&
+        u->n_fds <= LIMIT_SIZE(UID_DESCRIPTORS) / 4 * 3) {
         u->held_back = false;
         c->server->resume_due = true;
         uv_async_send(&c->server->async);

@@ -31,7 +31,8 @@ static inline bool connection_wants(const struct connection *c)
     return !c->closed && !c->shut && !c->parsing && c->outstanding < LIMIT(OUTSTANDING) &&
            c->outstanding_bytes < LIMIT_SIZE(OUTSTANDING_BYTES) &&
            c->outstanding_fds < LIMIT_SIZE(OUTSTANDING_DESCRIPTORS) &&
-           atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) && !user_is_busy(c->user);
+           atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) &&
+           (c->pending != NULL || !user_is_busy(c->user)); /* what was begun is read to its end */
 }
 
 /* -- life.c -- */

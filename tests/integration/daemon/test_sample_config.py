@@ -113,7 +113,8 @@ def test_its_limits_are_the_defaults():
         f.flush()
         equal(limits("--config", f.name), known, "limits with every default switched on, and without a config file")
     equal(sorted(key for key, _, example in settings if example), ["session_intermediate_bytes", "session_tensor_bytes", "uid_bytes",
-                                                               "uid_connections", "uid_maps", "uid_memfds", "uid_named_bytes", "uid_sessions"],
+                                                               "uid_connections", "uid_descriptors", "uid_maps", "uid_memfds", "uid_named_bytes",
+                                                               "uid_sessions"],
           "limits whose default depends on the machine or on another limit")
 
 

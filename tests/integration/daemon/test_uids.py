@@ -2,11 +2,13 @@
 
 The tests run as root, whose children become other uids; without root they are skipped, by name."""
 
+import concurrent.futures
 import contextlib
 import json
 import mmap
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -464,6 +466,40 @@ def test_memory_that_is_shared_takes_few_descriptors():
             for _ in range(3):
                 owner.map(owner.op("aten::ones", [2])["tensor"])
             wait_until(lambda: f.descriptors() == before + 3, "one descriptor for each")
+
+
+def test_descriptors_of_requests_that_wait():
+    """However many connections send them: no more requests of the uid are read, and all are answered later."""
+    with tempfile.TemporaryDirectory() as directory:
+        conf = limits(directory, "uid_descriptors = 16")
+        with daemon_for("--config", conf, "--allow-uid", str(OTHER), "--plugin", SLEEPS) as f, f.connect() as owner:
+            owner.call("server.status")  # so it is connected
+            before = f.descriptors()
+
+            def use():
+                clients = [socket.socket(socket.AF_UNIX) for _ in range(4)]
+                for s in clients:
+                    s.connect(f.socket)
+                    s.sendall(b'{"jsonrpc":"2.0","id":1,"method":"op.call","params":{"op":"sleeps::sleep",'
+                              b'"args":[{"data":[1]},1000],"return":"data"}}\n')
+                for s in clients:
+                    fds = [os.memfd_create("sent") for _ in range(8)]
+                    socket.send_fds(s, [b'{"jsonrpc":"2.0","id":2,"fds":8,"method":"server.hello"}\n'], fds)
+                    for fd in fds:
+                        os.close(fd)
+                answers = []
+                for s in clients:
+                    s.settimeout(60)
+                    with s.makefile("rb") as lines:
+                        answers += ["result" in json.loads(lines.readline()) for _ in range(2)]
+                return answers
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                answers = pool.submit(as_uid, OTHER, use)
+                wait_until(lambda: f.descriptors() == before + 4 + 16, "two messages with descriptors are read")
+                time.sleep(0.2)
+                equal(f.descriptors(), before + 4 + 16, "the others wait")
+                equal(answers.result(), [True] * 8)
+            wait_until(lambda: f.descriptors() == before, "they are closed")
 
 
 def test_named_bytes_are_apart_from_the_bytes_of_sessions():
