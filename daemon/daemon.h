@@ -46,7 +46,8 @@
     X(UID_SESSIONS, uid_sessions, 1024)                                                            \
     X(UID_CONNECTIONS, uid_connections, 256)                                                       \
     X(UID_OUTSTANDING, uid_outstanding, 1 << 14) /* requests, of all connections of the uid */     \
-    X(UID_DESCRIPTORS, uid_descriptors, 4096) /* of these requests; less if RLIMIT_NOFILE is low */ \
+    X(UID_DESCRIPTORS, uid_descriptors,                                                            \
+      4096)                         /* of these requests; less if RLIMIT_NOFILE is low */          \
     X(UID_WORKERS, uid_workers, 64) /* worker threads that run its requests at once */             \
     X(SESSION_MEMFDS, session_memfds, 8192)                                                        \
     X(SESSION_TENSORS, session_tensors, 1 << 20)                                                   \

@@ -251,6 +251,17 @@ static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items
     return true;
 }
 
+/* Does a list of type `t` take one value without brackets?  As in PyTorch, a list of lists does not:
+ * it would have more elements than its schema has bytes. */
+static bool takes_one_value(const dpi_type *t)
+{
+    const dpi_type *elem = t->elem;
+
+    while (elem->kind == DPI_TYPE_OPTIONAL)
+        elem = elem->elem;
+    return t->sized && elem->kind != DPI_TYPE_LIST && t->elem->kind != DPI_TYPE_TENSOR;
+}
+
 /* Parse "[" value, ... "]".  A list type with a size also takes one value without brackets: in
  * "int[2] stride=1" every element is 1. */
 static bool parse_list(dpi_parser *p, const dpi_type *t, dp_value *v)
@@ -260,7 +271,7 @@ static bool parse_list(dpi_parser *p, const dpi_type *t, dp_value *v)
     uint32_t n = 0;
 
     if (!dpi_parser_accept(p, "[")) {
-        if (!t->sized || t->elem->kind == DPI_TYPE_TENSOR)
+        if (!takes_one_value(t))
             return dpi_parser_fail(p, "'['");
         if (t->n > ITEMS_MAX)
             return dpi_parser_over_limit(p, "elements in a default", ITEMS_MAX);

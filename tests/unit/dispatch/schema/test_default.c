@@ -65,6 +65,8 @@ static const struct {
     const char *text, *says; /* `text` as above */
 } refused[] = {
     {"Tensor[2] x=None", "expected '['"},
+    {"int[2][2] x=1", "expected '['"},
+    {"int[2]?[2] x=None", "expected '['"},
     {"SymFloat[] x=[None]", "expected a number"},
     {"float x=1e999", "expected a number that a double can hold"},
     {"Scalar x=1.-1e999j", "expected a number that a double can hold"},
