@@ -133,8 +133,8 @@ void sync_drop(sync_failures *failures); /* methods/sync.c: free the failures */
 typedef struct conn_state {
     dp_keyset include, exclude;
     /* result of dp_keyset_pin(): the named backends, and the kinds of wrapper tensors (tensors made
-     * of other tensors), in `include` or `exclude`.  While they are pinned, no other plugin gets
-     * their bits, even if their plugin is unloaded */
+     * of other tensors), in `include`, `exclude` or mode.cast_backends.  While they are pinned, no
+     * other plugin gets their bits, even if their plugin is unloaded */
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;

@@ -181,14 +181,18 @@ static int step(lowering *l, const cJSON *j, const json_path *at)
     json_path in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0}, in_as = {at, "as", 0};
     const cJSON *as = param(j, "as"), *by_name = param(j, "kwargs");
     const cJSON *grad = param(j, "grad_enabled");
+    const cJSON *autocast = param(j, "autocast");
     dp_step_mode mode = {.size = sizeof(mode),
-                         .sets = DP_STEP_MODE_GRAD,
+                         .sets = (grad != NULL ? DP_STEP_MODE_GRAD : 0) |
+                                 (autocast != NULL ? DP_STEP_MODE_CAST : 0),
                          .mode = {.size = sizeof(dp_mode), .no_grad = cJSON_IsFalse(grad)}};
     dp_step s = {.n_rets = as != NULL ? cJSON_GetArraySize(as) : -1,
-                 .mode = grad != NULL ? &mode : NULL,
+                 .mode = mode.sets != 0 ? &mode : NULL,
                  .flags = cJSON_IsTrue(param(j, "recompute")) ? DP_STEP_FLAG_RECOMPUTE : 0};
     dp_ref *args, first = 0;
     int rc = kind_of_step(l, j, at, &s);
+    if (rc == 0)
+        rc = autocast_from_json(l->rq, autocast, at, &mode.mode, l->err);
 
     if (s.kind == DP_STEP_SUB) {
         by_name = param(j, "inputs");

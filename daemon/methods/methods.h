@@ -274,12 +274,21 @@ typedef struct run {
  * thread began, and this function does nothing. */
 int run_begin(request *rq, dp_error *err);
 /* The parts of the dispatcher's mode (dp_mode) that a request sets for itself, from its members
- * "grad_enabled" and "inference".  A part is set only if its has_ member is true. */
+ * "grad_enabled", "inference" and "autocast".  A part is set only if its has_ member is true, or
+ * `autocast` is not NULL. */
 typedef struct asked_mode {
     bool has_grad_enabled, grad_enabled, has_inference, inference;
+    const cJSON *autocast;
 } asked_mode;
-/* Set the mode of `rq->ctx`: the connection's, with the members that `asked` has. */
-void run_mode(request *rq, const asked_mode *asked);
+/* Set the mode of `rq->ctx`: the connection's, with the members that `asked` has.  On failure it
+ * stays the connection's. */
+int run_mode(request *rq, const asked_mode *asked, dp_error *err);
+/* Read param "autocast" of the object at `outer` (NULL: the params) into the members of *m for
+ * autocast; `j` NULL: leave them.  DP_ENOTFOUND: plugin autocast is not loaded. */
+int autocast_from_json(request *rq, const cJSON *j, const json_path *outer, dp_mode *m,
+                       dp_error *err);
+/* Write member "autocast": an object for each device for which autocast is on. */
+void autocast_to_json(jw *w, const dp_mode *m);
 void run_mode_end(request *rq, const asked_mode *asked); /* Restore the connection's mode. */
 /* Return the member "id" of the request that runs; NULL: that request wants no answer. */
 const cJSON *request_id(const request *rq);

@@ -385,7 +385,8 @@ static int answer_call(request *rq, const op_call_params *p, jw *w, dp_error *er
 
 int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
 {
-    const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference};
+    const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference,
+                              p->autocast};
     int rc = 0;
 
     /* otherwise the main thread has run the call, and this worker only answers it */
@@ -394,7 +395,8 @@ int op_call(request *rq, const op_call_params *p, jw *w, dp_error *err)
         if (rc == 0)
             rc = begin_call(rq, err);
         run_name(rq);
-        run_mode(rq, &asked);
+        if (rc == 0)
+            rc = run_mode(rq, &asked, err);
         if (rc == 0)
             rc = bind_call(rq, p, err);
         if (rc == 0)

@@ -248,7 +248,8 @@ static int run_and_answer(request *rq, const dp_program *p, const dp_value *inpu
 
 int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
 {
-    const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference};
+    const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference,
+                              p->autocast};
     const dp_value *inputs = NULL;
     dp_program *program = NULL;
 
@@ -261,8 +262,9 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
     if (dp_checkpoint(rq->ctx) < 0)
         return run_ctx_error(rq, err);
     run_name(rq);
-    run_mode(rq, &asked);
-    rc = find_program(rq, p, &program, &inputs, err);
+    rc = run_mode(rq, &asked, err);
+    if (rc == 0)
+        rc = find_program(rq, p, &program, &inputs, err);
     if (rc == 0)
         rc = run_and_answer(rq, program, inputs, p, w, err);
     run_mode_end(rq, &asked);
@@ -338,6 +340,8 @@ static int step_to_json(request *rq, jw *w, const dp_program *p, uint32_t i, dp_
     flags_to_json(w, s.flags);
     if (s.mode != NULL && (s.mode->sets & DP_STEP_MODE_GRAD))
         member_bool(w, "grad_enabled", !s.mode->mode.no_grad);
+    if (s.mode != NULL && (s.mode->sets & DP_STEP_MODE_CAST))
+        autocast_to_json(w, &s.mode->mode);
     int rc = args_to_json(rq, w, p, i, &s, err);
     jw_key(w, "as");
     jw_array(w);

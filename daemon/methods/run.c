@@ -45,22 +45,25 @@ void run_name(request *rq)
 
 static bool asks(const asked_mode *asked)
 {
-    return asked->has_grad_enabled || asked->has_inference;
+    return asked->has_grad_enabled || asked->has_inference || asked->autocast != NULL;
 }
 
-void run_mode(request *rq, const asked_mode *asked)
+int run_mode(request *rq, const asked_mode *asked, dp_error *err)
 {
     const conn_state *s = rq->state;
     dp_mode mode = s->mode;
 
     if (!asks(asked))
-        return;
+        return 0;
     mode.size = (uint32_t)sizeof(mode);
     if (asked->has_grad_enabled)
         mode.no_grad = !asked->grad_enabled;
     if (asked->has_inference)
         mode.inference = asked->inference;
+    if (autocast_from_json(rq, asked->autocast, NULL, &mode, err) < 0)
+        return err->code;
     dp_ctx_set_state(rq->ctx, s->include, s->exclude, &mode);
+    return 0;
 }
 
 void run_mode_end(request *rq, const asked_mode *asked)

@@ -306,6 +306,7 @@ static void write_state(request *rq, jw *w, const conn_state *s)
 
     member_bool(w, "grad_enabled", !s->mode.no_grad && !s->mode.inference);
     member_bool(w, "inference", s->mode.inference);
+    autocast_to_json(w, &s->mode);
     keyset_to_json(w, "include", s->include);
     keyset_to_json(w, "exclude", s->exclude);
     member_str(w, "fallback", fallback_names[s->mode.fallback]);
@@ -339,11 +340,8 @@ static int keys_from_json(const cJSON *list, const char *name, dp_keyset *out, d
 }
 
 /* Set the members of `*m` for which a param is given. */
-static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *err)
+static int mode_from_params(request *rq, const session_set_params *p, dp_mode *m, dp_error *err)
 {
-    if (p->autocast != NULL && cJSON_IsTrue(param(p->autocast, "enabled")))
-        return dp_error_set(err, DP_ENOTFOUND,
-                            "autocast: plugin 'autocast' brings it, which is not loaded");
     m->size = (uint32_t)sizeof(*m);
     if (p->has_grad_enabled)
         m->no_grad = !p->grad_enabled;
@@ -351,7 +349,7 @@ static int mode_from_params(const session_set_params *p, dp_mode *m, dp_error *e
         m->inference = p->inference;
     if (p->has_fallback)
         m->fallback = fallbacks[p->fallback];
-    return 0;
+    return autocast_from_json(rq, p->autocast, NULL, m, err);
 }
 
 int session_get(request *rq, jw *w, dp_error *err)
@@ -380,7 +378,8 @@ static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_e
     if (rc == 0)
         rc = keys_from_json(p->exclude, "exclude", &s->exclude, err);
     if (rc == 0)
-        s->pinned = dp_keyset_pin(dp_keyset_or(s->include, s->exclude));
+        s->pinned = dp_keyset_pin(dp_keyset_or(dp_keyset_or(s->include, s->exclude),
+                                               (dp_keyset){0, s->mode.cast_backends}));
     dp_keyset_unpin(all_pinned);
     return rc;
 }
@@ -393,7 +392,7 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
     dp_generators *generators = session_default_generators(rq->session);
     uint64_t seed = 0;
 
-    if (mode_from_params(p, &next.mode, err) < 0 || seed_from_json(p->seed, &seed, err) < 0)
+    if (mode_from_params(rq, p, &next.mode, err) < 0 || seed_from_json(p->seed, &seed, err) < 0)
         return err->code;
     if (p->seed != NULL && session_draws(rq->session) && !run_is_quick(rq, SIZE_MAX))
         return DP_EWORKER;

@@ -178,6 +178,9 @@ dp_keyset dpi_backend_keys(int backend);
 bool dpi_alias_has(dp_key alias, dp_key k);
 /* Does alias CompositeExplicitAutograd include `k`?  This is c10::isBackendDispatchKey. */
 bool dpi_is_backend_key(dp_key k);
+int dpi_autocast_backend(dp_key k); /* inverse of dp_autocast_key(); -1: no autocast key */
+/* Return the bits of the autocast functionalities of a mask of backends (DP_BBIT). */
+uint64_t dpi_autocast_bits(uint64_t backends);
 /* Return the autograd key for backend key `k`: Autograd<backend>, or AutogradOther. */
 dp_key dpi_autograd_of(dp_key k);
 

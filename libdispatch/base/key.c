@@ -40,6 +40,7 @@ static const char *const alias_names[DP_ALIAS_END - DP_ALIAS_FIRST] = {
     "CompositeExplicitAutograd",
     "CompositeExplicitAutogradNonFunctional",
     "AutogradFormula",
+    "AutocastNamed",
 };
 
 static bool per_backend(int rank)
@@ -405,7 +406,44 @@ static const struct {
         DP_ALIAS_FIRST] = {BACKEND_BITS & ~(DPI_BIT(Sparse) | DPI_KIND_BITS),
                            DP_BBIT(DP_B_XLA) | DP_BBIT(DP_B_Lazy)},
     [DP_ALIAS_AutogradFormula - DP_ALIAS_FIRST] = {0, 0},
+    [DP_ALIAS_AutocastNamed - DP_ALIAS_FIRST] = {DPI_BIT(AutocastNamed), 0},
 };
+
+/* -- autocast -- */
+
+/* Backends that have an autocast key of their own; named backends share AutocastNamed. */
+static const dp_key autocast_keys[DP_B_NAMED_FIRST] = {
+    [DP_B_CPU] = DP_KEY(DP_F_AutocastCPU),   [DP_B_CUDA] = DP_KEY(DP_F_AutocastCUDA),
+    [DP_B_XLA] = DP_KEY(DP_F_AutocastXLA),   [DP_B_MPS] = DP_KEY(DP_F_AutocastMPS),
+    [DP_B_IPU] = DP_KEY(DP_F_AutocastIPU),   [DP_B_XPU] = DP_KEY(DP_F_AutocastXPU),
+    [DP_B_HPU] = DP_KEY(DP_F_AutocastHPU),   [DP_B_MTIA] = DP_KEY(DP_F_AutocastMTIA),
+    [DP_B_MAIA] = DP_KEY(DP_F_AutocastMAIA), [DP_B_PrivateUse1] = DP_KEY(DP_F_AutocastPrivateUse1)};
+
+dp_key dp_autocast_key(int backend)
+{
+    if (dpi_backend_is_named(backend))
+        return (dp_key)DP_KEY_OF(DP_F_AutocastNamed, backend);
+    return backend >= 0 && backend < DP_B_NAMED_FIRST ? autocast_keys[backend] : DP_KEY_Undefined;
+}
+
+int dpi_autocast_backend(dp_key k)
+{
+    if (dp_key_functionality(k) == DP_F_AutocastNamed)
+        return dp_key_backend(k);
+    for (int b = 0; b < DP_B_NAMED_FIRST && k != DP_KEY_Undefined; b++)
+        if (autocast_keys[b] == k)
+            return b;
+    return -1;
+}
+
+uint64_t dpi_autocast_bits(uint64_t backends)
+{
+    uint64_t bits = 0;
+
+    for (; backends != 0; backends &= backends - 1)
+        bits |= dpi_key_bit(dp_autocast_key(__builtin_ctzll(backends)));
+    return bits;
+}
 
 bool dpi_alias_has(dp_key alias, dp_key k)
 {

@@ -57,6 +57,7 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
     case DPI_P_NESTED:
     case DPI_P_AUTOGRAD:
     case DPI_P_BATCHED:
+    case DPI_P_AUTOCAST:
         dpi_text_printf(t, "%s serves it: it has no kernel of its own", alias);
         break;
     case DPI_P_META:

@@ -2,6 +2,7 @@
  *
  * A context belongs to one thread at a time.  Only that thread writes the call counters;
  * dpi_op_calls() adds up those of all contexts. */
+#include "casts.h"
 #include "ctx.h"
 #include "trace.h"
 #include <dispatchd/grad.h>
@@ -96,6 +97,7 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
     trace_free(ctx->trace);
     dp_free(ctx->owned);
     dp_free(ctx->warnings);
+    dpi_casts_clear(ctx);
     dpi_state_fini(ctx);
     dp_free(ctx->counts);
     dpi_arena_fini(&ctx->arena);

@@ -83,6 +83,7 @@ struct dp_ctx {
     /* collects the calls that autograd records while a recomputed program runs
      * (autograd/recompute.h); NULL: no such program runs */
     struct dpi_recording *recording;
+    struct dpi_casts *casts; /* autocast's results (casts.h); owned; NULL: none yet */
     dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
     const dp_waits *waits;   /* called around waits for a generator; borrowed; NULL: none */
     void *waits_arg;

@@ -4,6 +4,7 @@
  * (dp_guard_enter()) pushes a changed copy of the current state.  Leaving the guard sets the
  * pointer back, and so does the end of the kernel that entered the guard (leave() in enter.h).  A
  * state points to its mode, so a guard that changes only keys does not copy the mode. */
+#include "casts.h"
 #include "enter.h"
 
 void dp_state_default(dp_keyset *include, dp_keyset *exclude)
@@ -96,19 +97,34 @@ static int mode_check(dp_ctx *ctx, const dp_mode *m, const dp_mode *checked)
     return 0;
 }
 
-/* Set s->mode, and change the keys of `s` accordingly: those that c10::InferenceMode changes, and
- * DPI_GRAD_BIT. */
-static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode, bool was_inference)
+/* Include the autocast keys of the backends for which autocast is on in `mode`, and exclude those
+ * of the others, unless it was on for the same backends before.  So a kernel that has excluded the
+ * keys, such as dp_autocast()'s, keeps them excluded for all guards inside. */
+static void autocast_install(dpi_state *s, const dp_mode *mode, uint64_t before)
+{
+    uint64_t on = dpi_autocast_bits(mode->cast_backends);
+
+    if (mode->cast_backends == before)
+        return;
+    s->include.functionality = (s->include.functionality & ~DPI_AUTOCAST_BITS) | on;
+    s->exclude.functionality = (s->exclude.functionality | DPI_AUTOCAST_BITS) & ~on;
+}
+
+/* Set s->mode, and change the keys of `s` accordingly: those that c10::InferenceMode changes, those
+ * of autocast, and DPI_GRAD_BIT.  `before`: the mode that the keys of `s` belong to. */
+static void mode_install(const dp_ctx *ctx, dpi_state *s, const dp_mode *mode,
+                         const dp_mode *before)
 {
     uint64_t view = DPI_BIT(ADInplaceOrView);
 
-    if (mode->inference && !was_inference) {
+    if (mode->inference && !before->inference) {
         s->include.functionality &= ~view;
         s->exclude.functionality |= DPI_AUTOGRAD_BITS;
-    } else if (!mode->inference && was_inference) {
+    } else if (!mode->inference && before->inference) {
         s->include.functionality |= view;
         s->exclude.functionality &= ~DPI_AUTOGRAD_BITS;
     }
+    autocast_install(s, mode, before->cast_backends);
     s->mode = mode;
     install_skip_bit(ctx, s);
 }
@@ -123,16 +139,18 @@ static inline dp_keyset without_fake(dp_keyset exclude)
 
 void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const dp_mode *mode)
 {
+    static const dp_mode defaults = {.size = (uint32_t)sizeof(dp_mode)};
     dpi_state *s = ctx->state = &ctx->states[0];
 
+    dpi_casts_clear(ctx);
     ctx->guarded = false;
     s->include = without_skip_bit(include);
     s->exclude = without_fake(exclude);
     s->n_modes = 0;
-    ctx->mode = (dp_mode){.size = (uint32_t)sizeof(dp_mode)};
+    ctx->mode = defaults;
     if (mode != NULL)
         mode_copy(&ctx->mode, mode);
-    mode_install(ctx, s, &ctx->mode, false);
+    mode_install(ctx, s, &ctx->mode, &defaults);
     dpi_ctx_watch(ctx);
 }
 
@@ -231,7 +249,7 @@ int dp_guard_mode(dp_ctx *ctx, const dp_mode *mode)
         return rc;
     s[1] = *s;
     s[1].n_modes++;
-    mode_install(ctx, &s[1], next, s->mode->inference);
+    mode_install(ctx, &s[1], next, s->mode);
     enter_state(ctx, s + 1);
     dpi_ctx_watch(ctx);
     return (int)(s - ctx->states);
@@ -258,6 +276,8 @@ static inline void restore_state(dp_ctx *ctx, dpi_state *to)
     ctx->state = to;
     if (DPI_LIKELY(!mode_changes && !(to == ctx->states && ctx->guarded)))
         return;
+    if (to->mode->cast_backends == 0) /* the outermost region of autocast ends */
+        dpi_casts_clear(ctx);
     ctx->guarded &= to != ctx->states;
     dpi_ctx_watch(ctx);
 }

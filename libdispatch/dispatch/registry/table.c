@@ -11,6 +11,7 @@ const char *const dpi_provenance_names[] = {
     [DPI_P_NESTED] = "nested kernel",
     [DPI_P_AUTOGRAD] = "autograd kernel",
     [DPI_P_BATCHED] = "batched kernel",
+    [DPI_P_AUTOCAST] = "autocast kernel of named backends",
     [DPI_P_META] = "cpu kernel without memory",
     [DPI_P_AMBIGUOUS] = "ambiguous autogradother",
     [DPI_P_FALLBACK] = "backend fallback",
@@ -105,6 +106,7 @@ static dpi_cell cell_of(const rules *r, const dpi_kernel *own, const dpi_fallbac
         {DP_ALIAS_CompositeImplicitAutograd, DPI_P_MATH, true},
         {DP_ALIAS_Autograd, DPI_P_AUTOGRAD, false},
         {DP_ALIAS_FuncTorchBatchedDecomposition, DPI_P_BATCHED, false},
+        {DP_ALIAS_AutocastNamed, DPI_P_AUTOCAST, false},
     };
     int f = dp_key_functionality(k);
 

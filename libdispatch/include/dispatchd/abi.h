@@ -390,6 +390,16 @@ typedef struct dp_mode {
     uint8_t cast_dtype[64];
 } dp_mode;
 
+/* Policies of autocast: what dp_autocast() does with floating-point arguments on the device of its
+ * key; it leaves those of float64 alone. */
+enum {
+    DP_CAST_LOWER_PRECISION_FP = 1, /* cast all to the dtype of autocast */
+    DP_CAST_FP32,                   /* cast all to float32 */
+    /* cast none; if the first argument is one, an argument `dtype` that is None is float32 */
+    DP_CAST_FP32_SET_OPT_DTYPE,
+    DP_CAST_PROMOTE /* cast all to float32 if one of them is, else to the dtype of autocast */
+};
+
 /* -- wrapper tensors -- */
 
 /* A wrapper tensor: a tensor made of other tensors, integers and doubles, whose meaning only the

@@ -855,4 +855,19 @@ DP_FN_ABOVE(int, dp_gradients,
  * arguments and returns.  DP_ENOTIMPL: the operator returns a list beside other returns. */
 DP_FN_ABOVE(int, dp_record_as, (dp_call * call, const dp_recording *how), (call, how))
 
+/* -- autocast: mixed precision (at::autocast) -- */
+
+/* The kernel of the Autocast keys: cast the arguments as `policy` (DP_CAST_*) says and run the call
+ * below with autocast excluded.  autocast.h has it as kernels.  DP_ERUNTIME: with DP_CAST_PROMOTE,
+ * arguments of lower dtypes that are not the dtype of autocast.  DP_EPLUGIN: the call's key is not
+ * of autocast, or there is no such policy. */
+DP_FN_ABOVE(int, dp_autocast, (dp_call * call, uint32_t policy), (call, policy))
+/* Cast `t` to `to` if it is floating-point, not float64, and on `backend` (at::autocast's
+ * cached_cast): *out, owned, is `t` itself if it is not cast.  A cast of a leaf that requires
+ * gradients is kept for the next one, until the outermost region of autocast ends.  Call it with
+ * the keys of autocast excluded.  `t` may be NULL. */
+DP_FN_ABOVE(int, dp_cached_cast,
+            (dp_ctx * ctx, dp_tensor *t, dp_dtype to, int backend, dp_tensor **out),
+            (ctx, t, to, backend, out))
+
 #undef DP_FN_ABOVE

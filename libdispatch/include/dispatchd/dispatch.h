@@ -224,6 +224,9 @@ DP_API const char *dp_kind_owner(dp_key k, char owner[DP_LIMIT_NAME_BYTES + 1]);
 DP_API dp_key dp_key_parse(const char *name); /* Undefined for "Undefined" and for unknown names */
 /* Find a key by name.  DP_ENOTFOUND: the name is unknown; the message gives similar names. */
 DP_API int dp_key_lookup(const char *name, dp_key *out, dp_error *err);
+/* Return the key of autocast for a backend, AutocastNamed for a named one; Undefined: autocast
+ * cannot be on for the backend. */
+DP_API dp_key dp_autocast_key(int backend);
 /* Write at most `cap` runtime keys of a set into `out`, highest priority first.  Returns the number
  * of keys in the set. */
 DP_API size_t dp_keyset_list(dp_keyset s, dp_key *out, size_t cap);
@@ -568,6 +571,9 @@ DP_API void dp_ctx_set_label(dp_ctx *ctx, const char *label);
  * `mode` NULL: the default mode. */
 DP_API void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude,
                              const dp_mode *mode);
+/* Return the dtype to which autocast of mode `m` casts on a backend: the mode's, or bfloat16 or
+ * float16, PyTorch's default for the backend. */
+DP_API dp_dtype dp_autocast_dtype(const dp_mode *m, int backend);
 DP_API void dp_state_default(dp_keyset *include, dp_keyset *exclude); /* PyTorch's defaults */
 /* Set the default generators for kernels of the request; borrowed until dp_ctx_reset().  NULL: the
  * generators of the registry. */

@@ -7,7 +7,8 @@
  * for several runtime keys, and is used only in registrations.  A named backend is one that a
  * plugin names with DP_BACKEND, such as npu.  Names and order are those of PyTorch
  * (c10/core/DispatchKey.h).  dispatchd's own are named backends; functionality AutocastNamed, which
- * they share, at the priority of AutocastPrivateUse1; Kind0 to Kind7; and alias AutogradFormula. */
+ * they share, at the priority of AutocastPrivateUse1; Kind0 to Kind7; and aliases
+ * AutogradFormula and AutocastNamed. */
 #ifndef DISPATCHD_KEY_H
 #define DISPATCHD_KEY_H
 
@@ -147,6 +148,7 @@ enum {
     DP_ALIAS_CompositeExplicitAutograd,
     DP_ALIAS_CompositeExplicitAutogradNonFunctional,
     DP_ALIAS_AutogradFormula, /* for DP_FORMULA only, never dispatched to */
+    DP_ALIAS_AutocastNamed,   /* autocast of every named backend, later ones too */
     DP_ALIAS_END
 };
 

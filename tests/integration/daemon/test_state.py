@@ -72,11 +72,13 @@ def test_fallbacks_are_reported_or_forbidden(f):
 
 
 def test_what_needs_a_plugin_names_it(f):
+    f.client.call("plugin.unload", plugin="autocast")
     before = f.client.call("session.get")
     raises(lambda: f.client.call("session.set", grad_enabled=False, autocast={"enabled": True, "dtype": "bfloat16"}),
            "NotFound", "autocast", "plugin 'autocast'")
     equal(f.client.call("session.get"), before)
     f.client.call("session.set", autocast={"enabled": False})
+    f.client.call("plugin.load", path=os.path.join(BUILD, "plugins", "autocast.so"))
 
 
 def test_wrong_values_change_nothing(f):

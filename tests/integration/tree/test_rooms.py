@@ -46,7 +46,7 @@ ROOMS = {
     "clients/demo": ((PUBLIC, "clients/c"), ("cjson/cJSON.h",)),
 }
 PLUGIN_HEADERS = ("dispatchd/plugin.h", "dispatchd/check.h", "dispatchd/dtypes.h", "dispatchd/isa.h",
-                  "dispatchd/iter.h")
+                  "dispatchd/iter.h", "dispatchd/autocast.h")
 
 # A family of a plugin is a folder.  All families may include headers of their own, of core and of plugins/lib; those
 # listed here may include headers of these families, too.  The plugin's own file may include all headers.

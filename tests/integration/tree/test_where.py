@@ -48,7 +48,7 @@ def test_places_are_those_of_the_operator(ops):
     equal(named(ops, "index_put"), ["aten::index_put", "aten::index_put.out"])
     equal([(key, plugin, place.split(":")[0]) for key, plugin, place in ops["aten::index_put"].kernels],
           [("CompositeExplicitAutograd", "cpu", "plugins/cpu/index/index_put.c"),
-           ("AutogradFormula", "autograd", "proto/ops/derivatives.yaml")])
+           ("AutogradFormula", "autograd", "proto/ops/derivatives.yaml"), ("AutocastNamed", "autocast", "proto/ops/autocast.yaml")])
     equal(("CPU", "cpu") in [kernel[:2] for kernel in ops["aten::add.Tensor"].kernels], True, "add on the CPU")
     for name, op in ops.items():
         equal(name in named(ops, name), True, f"{name} by its own name")
