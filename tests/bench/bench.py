@@ -94,6 +94,14 @@ def bench_dispatch():
     row("dispatch: a guard inside one that sets the mode", ours["guard_ns"], "ns", peer.get("guard_ns"), 3)
 
 
+def bench_autocast():
+    runs = [program(os.path.join(BUILD, "tests", "bench", "autocast")) for _ in range(ROUNDS)]
+    ns = {k: statistics.median(r[k] for r in runs) for k in runs[0]}
+    for what, name, goal in (("off", "off", 1), ("plain", "on, for an operator in no list", 1),
+                             ("fits", "on, arguments that fit", 60), ("cached", "on, a cached cast", 90)):
+        row(f"autocast: {name}, added", ns[what + "_ns"] - ns["none_ns"], "ns", None, goal)
+
+
 def bench_program():
     """1,000 multiplications of one element; PyTorch's are eager calls from Python."""
     plugins = [os.path.join(BUILD, "plugins", p + ".so") for p in ("aten", "composite", "cpu")]
@@ -661,6 +669,7 @@ def say_blas(daemon, other):
 def main():
     print(f"{'':<46} {'ours':>10} {'':<5}  {'peer':>10}  {'ratio':>6}")
     bench_dispatch()
+    bench_autocast()
     bench_idle()
     bench_program()
     bench_grad()
