@@ -1,6 +1,7 @@
 """test_autocast.py -- autocast: the dtypes that PyTorch's has, casts that backward runs through, the cache of casts, and
 what goes wrong."""
 
+import itertools
 import json
 import os
 
@@ -189,6 +190,30 @@ def test_the_plugin_can_go_and_come(f):
         raises(lambda: d.call("session.set", autocast=ON), "NotFound", "plugin 'autocast'")
         d.call("plugin.load", path=os.path.join(BUILD, "plugins", "autocast.so"))
         equal(dtype(d, "aten::mm", x, x), "bfloat16")
+
+
+def test_operators_of_a_plugin_join_a_policy(f):
+    """In every order of the loads of what defines, casts and has the device."""
+    paths = {"autocast": os.path.join(BUILD, "plugins", "autocast.so"), "joins_autocast": "joins_autocast", "npu": "npu"}
+    dumps = set()
+    with f.connect() as d:
+        d.call("plugin.unload", plugin="autocast")
+        for order in itertools.permutations(paths):
+            for plugin in order:
+                d.call("plugin.load", path=paths[plugin])
+            equal(d.call("registry.check")["violations"], [], str(order))
+            dumps.add(d.call("registry.dump")["text"])
+            x = create(d, [1.0])
+            y = {"tensor": d.op("aten::to.device", x, "npu:1", "float32")["tensor"]}
+            on_npu = {"enabled": True, "device": "npu"}
+            for op, cpu, npu in ("lower", "bfloat16", "float16"), ("fp32", "float32", "float32"):
+                equal((dtype(d, "joins::" + op, x, autocast=ON), dtype(d, "joins::" + op, y, autocast=on_npu),
+                       dtype(d, "joins::" + op, x, autocast=on_npu)), (cpu, npu, "float32"), f"{op} {order}")
+            d.call("tensor.release", all=True)
+            for plugin in order[::-1]:
+                equal(d.call("plugin.unload", plugin=plugin)["unmapped"], True)
+        equal(len(dumps), 1, "dumps of the registry")
+        d.call("plugin.load", path=paths["autocast"])
 
 
 main(Fixture, Fixture.done)
