@@ -153,7 +153,7 @@ def test_registry_verbs(f):
     wide = f.lines("table", "aten::mm")  # all keys: grouped, on lines that fit a terminal
     equal(wide[0], "aten::mm")
     equal([line for line in wide if len(line) > 80], [], "lines of more than 80 columns")
-    equal("  kernel                     CPU" in wide, True, "the kernel's line")
+    equal("  kernel                     AutocastCPU, CPU" in wide, True, "the kernel's line")
     equal(wide[-1].endswith("more keys are missing or fall through"), True, "the last line")
     what_if = f.json("table", "tutorial::scale", "--keys", "Meta", "--with", "tutorial::scale@Meta")
     equal(what_if["rows"][0]["cells"], ["kernel"])
