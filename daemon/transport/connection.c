@@ -50,33 +50,6 @@ static void on_poll(uv_poll_t *h, int status, int events)
     connection_unref(c);
 }
 
-/* Count a turn of a connection of `u`, and return the part of TURN_NS that it may use.  As many
- * connections as in the last iteration are expected to want turns. */
-static int64_t share_of_turn(server *s, user *u)
-{
-    if (u->iteration != s->iteration) {
-        u->last_turns = u->iteration + 1 == s->iteration ? u->n_turns : 0;
-        u->iteration = s->iteration;
-        u->n_turns = 0;
-        s->n_turns++;
-    }
-    u->n_turns++;
-    unsigned uids = s->last_turns > s->n_turns ? s->last_turns : s->n_turns;
-    unsigned connections = u->last_turns > u->n_turns ? u->last_turns : u->n_turns;
-    int64_t ns = TURN_NS / (int64_t)uids / (int64_t)connections;
-    return ns > TURN_LEAST_NS ? ns : TURN_LEAST_NS;
-}
-
-void connection_begin_turn(struct connection *c)
-{
-    server *s = c->server;
-
-    if (c->iteration == s->iteration)
-        return;
-    c->iteration = s->iteration;
-    c->budget = share_of_turn(s, c->user);
-}
-
 /* Send what can be sent, take the messages that may be taken afterwards, and choose the events to
  * wait for. */
 static void settle(struct connection *c)

@@ -230,21 +230,6 @@ void connection_shift_descriptors(struct connection *c, size_t n)
     dp_move_n(c->fds, c->fds + n, c->n_fds, sizeof(c->fds[0]));
 }
 
-void connection_undefer(struct connection *c)
-{
-    server *s = c->server;
-    struct connection *before = NULL;
-
-    if (!c->deferred)
-        return;
-    for (struct connection *p = s->deferred; p != c; p = p->next_deferred)
-        before = p;
-    *(before != NULL ? &before->next_deferred : &s->deferred) = c->next_deferred;
-    if (s->deferred_tail == c)
-        s->deferred_tail = before;
-    c->deferred = false;
-}
-
 void connections_check_drained(server *s)
 {
     if ((s->draining || s->serves_one) && atomic_load(&s->n_connections) == 0)

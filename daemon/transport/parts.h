@@ -20,11 +20,6 @@ enum {
     TAKE_NS = 1000, /* counted for each message, beside the time of a request that runs */
 };
 
-/* Begin the turn of `c` in this loop iteration, or go on with it: set c->budget. */
-void connection_begin_turn(struct connection *c);
-/* Let `c` go on in a later loop iteration. */
-void connection_defer(struct connection *c);
-
 /* May more data be read from `c`, and more messages be taken? */
 static inline bool connection_wants(const struct connection *c)
 {
@@ -34,6 +29,15 @@ static inline bool connection_wants(const struct connection *c)
            atomic_load(&c->unsent) < LIMIT_SIZE(UNSENT_BYTES) &&
            (c->pending != NULL || !user_is_busy(c->user)); /* what was begun is read to its end */
 }
+
+/* -- turn.c -- */
+
+/* Begin the turn of `c` in this loop iteration, or go on with it: set c->budget. */
+void connection_begin_turn(struct connection *c);
+/* Let `c` go on in a later loop iteration. */
+void connection_defer(struct connection *c);
+/* Remove `c` from server.deferred, if it is in that list. */
+void connection_undefer(struct connection *c);
 
 /* -- life.c -- */
 
@@ -49,8 +53,6 @@ void connection_drop_cancels(struct connection *c);
 void connection_drop_descriptors(struct connection *c, size_t n);
 /* Remove the first `n` file descriptors from c->fds; the caller has taken them over. */
 void connection_shift_descriptors(struct connection *c, size_t n);
-/* Remove `c` from server.deferred, if it is in that list. */
-void connection_undefer(struct connection *c);
 /* Stop the event loop if no connection is left, and the daemon is draining (stopping) or serves
  * only an inherited socket (--serve-fd). */
 void connections_check_drained(struct server *s);

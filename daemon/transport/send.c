@@ -80,18 +80,6 @@ static void sent(struct connection *c, size_t n)
         executor_resume(&c->server->executor, c);
 }
 
-void connection_defer(struct connection *c)
-{
-    server *s = c->server;
-
-    if (c->deferred)
-        return;
-    c->deferred = true;
-    c->next_deferred = NULL;
-    *(s->deferred != NULL ? &s->deferred_tail->next_deferred : &s->deferred) = c;
-    s->deferred_tail = c;
-}
-
 /* Has this loop iteration sent so much that a long answer of `c` must wait for the next
  * iteration? */
 static bool turn_is_over(const struct connection *c)

@@ -251,8 +251,8 @@ static bool make_list(dpi_parser *p, const dpi_type *elem, const dp_value *items
     return true;
 }
 
-/* Does a list of type `t` take one value without brackets?  As in PyTorch, a list of lists does not:
- * it would have more elements than its schema has bytes. */
+/* Does a list of type `t` take one value without brackets?  As in PyTorch, a list of lists does
+ * not: it would have more elements than its schema has bytes. */
 static bool takes_one_value(const dpi_type *t)
 {
     const dpi_type *elem = t->elem;

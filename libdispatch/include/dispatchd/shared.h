@@ -60,8 +60,9 @@ DP_API void dp_shared_left_mapped(dp_shared *s);
 
 /* Adopt the memfd `fd` of another process; `fd` stays the caller's.  It must be sealed against
  * shrinking (F_SEAL_SHRINK).  Its whole size is charged to DP_HOLDER_INTERMEDIATES of `a`, and its
- * descriptor to DP_HOLDER_MEMFDS, until the last reference is dropped.  *out owned.
- * DP_EVALUE: `fd` is no memfd, is not sealed, or cannot be read.  DP_ERESOURCE: over the account's limit, or out of memory or descriptors. */
+ * descriptor to DP_HOLDER_MEMFDS, until the last reference is dropped.  *out owned.  DP_EVALUE:
+ * `fd` is no memfd, is not sealed, or cannot be read.  DP_ERESOURCE: over the account's limit, or
+ * out of memory or descriptors. */
 DP_API int dp_shared_adopt(int fd, dp_account *a, dp_shared **out, dp_error *err);
 /* Was `s` adopted, and can another process still write it (no F_SEAL_WRITE)? */
 DP_API bool dp_shared_is_racy(const dp_shared *s);
