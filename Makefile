@@ -293,7 +293,7 @@ check-grad: all ## compare gradients with PyTorch's and with finite differences 
 # Valgrind 3.19 lacks an instruction of the AVX2 kernels and openat2(), and computes long double in 64 bits: tests with the
 # tag not_valgrind need them.  Of leaks, only those count to whose block nothing points: pointers to the middle of a block,
 # and with a flag in the lowest bit, are usual here.
-valgrind: $(BUILD)/tests/run_unit ## run the unit tests under valgrind, or with T=NAME the suite of that name
+valgrind: $(BUILD)/tests/run_unit | $(BAD_PLUGINS) ## run the unit tests under valgrind, or with T=NAME the suite of that name
 	$(Q)sh tests/lib/deps.sh valgrind libc6-dbg
 	$(Q)$(if $(T),CK_RUN_SUITE='$(T)') CK_EXCLUDE_TAGS=not_valgrind CK_TIMEOUT_MULTIPLIER=10 DISPATCHD_CPU_CAPABILITY=default \
 	    valgrind -q --max-threads=2000 --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite $<

@@ -117,7 +117,7 @@ def test_a_reload_that_fails_leaves_the_old_one(f):
     try:
         f.client.call("plugin.reload", plugin="version")
     except Exception as e:
-        equal(type(e).__name__, "Error")
+        equal(type(e).__name__, "PluginError")
     else:
         raise AssertionError("a file that is no plugin was reloaded")
     equal(f.client.call("registry.dump")["text"], dump, "dump")
