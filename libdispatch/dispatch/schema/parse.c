@@ -379,6 +379,29 @@ static bool parse_schema(dpi_parser *p, const char *ns, dp_schema *s)
     return dpi_schema_derive(p, s);
 }
 
+/* Check that the print of `s`, which was parsed from `text`, is no longer than a schema may be: a
+ * default of one value for a list has a value for each element there. */
+static int check_print(const dp_schema *s, const char *text, dp_error *err)
+{
+    size_t bytes = strlen(text);
+
+    for (uint32_t i = 0; i < s->n_args; i++)
+        bytes += s->args[i].default_text != NULL ? strlen(s->args[i].default_text) : 0;
+    if (bytes <= DP_LIMIT_SCHEMA_BYTES)
+        return DP_OK;
+    char *print = dp_schema_print(s);
+    if (print == NULL)
+        return dpi_no_memory(err, "a schema");
+    bytes = strlen(print);
+    dp_free(print);
+    return bytes <= DP_LIMIT_SCHEMA_BYTES
+               ? DP_OK
+               : dp_error_set(err, DP_ERESOURCE,
+                              "a schema of %zu bytes with its lists written out, more than %d: "
+                              "%.200s",
+                              bytes, DP_LIMIT_SCHEMA_BYTES, text);
+}
+
 static int parse_in(dp_arena *a, const char *text, const char *ns, dp_schema **out, dp_error *err)
 {
     dpi_parser p = {.text = text, .at = text, .arena = a, .err = err};
@@ -386,6 +409,9 @@ static int parse_in(dp_arena *a, const char *text, const char *ns, dp_schema **o
 
     if (s == NULL || !parse_schema(&p, ns, s))
         return p.rc;
+    int rc = check_print(s, text, err);
+    if (rc < 0)
+        return rc;
     atomic_init(&s->refs, 1);
     s->arena = a;
     *out = s;

@@ -85,6 +85,27 @@ START_TEST(schema_defaults_that_are_refused)
 }
 END_TEST
 
+/* Such a text could not be parsed again. */
+START_TEST(schema_defaults_that_are_too_long)
+{
+    dp_error err = DP_ERROR_INIT;
+    dp_schema *s = NULL;
+    char text[400], value[100];
+
+    memset(value, 'v', sizeof(value));
+    for (int i = 0; i < 2; i++) {
+        value[i == 0 ? 40 : 80] = '\0';
+        snprintf(text, sizeof(text), "a::b(str[%d] x=\"%s\") -> ()", i == 0 ? 200 : 256, value);
+        value[40] = 'v';
+        int rc = dp_schema_parse(text, &s, &err);
+        ck_assert_int_eq(rc, i == 0 ? DP_OK : DP_ERESOURCE);
+        s = dp_schema_free(s);
+    }
+    ck_assert_msg(strstr(err.message, "with its lists written out, more than 16384") != NULL, "%s",
+                  err.message);
+}
+END_TEST
+
 START_TEST(schema_numbers_do_not_follow_the_locale)
 {
     if (setlocale(LC_ALL, "de_DE.UTF-8") == NULL && setlocale(LC_ALL, "fr_FR.UTF-8") == NULL)
@@ -101,5 +122,6 @@ UNIT_SUITE(default_value)
     tcase_add_loop_test(tc, schema_prints_as_it_stands, 0, DPI_COUNT(verbatim));
     tcase_add_loop_test(tc, schema_prints_defaults_that_parse_again, 0, DPI_COUNT(printed));
     tcase_add_loop_test(tc, schema_defaults_that_are_refused, 0, DPI_COUNT(refused));
+    tcase_add_test(tc, schema_defaults_that_are_too_long);
     tcase_add_test(tc, schema_numbers_do_not_follow_the_locale);
 }
