@@ -114,6 +114,7 @@ START_TEST(storages_that_stay)
     ck_assert_int_eq(try_dry(z, 0, &d), 0);
     ck_assert_uint_eq(d.peak_bytes, 3 * BYTES);
     DROP(x, one, y, z);
+    dp_ctx_reset(ctx); /* its arena was charged, too */
     dp_ctx_set_account(ctx, NULL);
     dp_account_close(a);
 }
