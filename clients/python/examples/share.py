@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import dispatchd as dd
 from dispatchd import private
@@ -18,14 +19,21 @@ with dd.connect(sys.argv[1]) as c:
 """
 
 
+def first_connection(path):
+    """Connect to a daemon that has just been started."""
+    while True:
+        try:
+            return dd.connect(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            time.sleep(0.01)  # it does not listen yet
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "dispatchd.sock")
         daemon = subprocess.Popen([private.program(), "--socket", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            while not os.path.exists(path):
-                pass
-            with dd.connect(path) as c:
+            with first_connection(path) as c:
                 x = dd.zeros(4)
                 c.call("tensor.name", tensor=x._h, name="shared")
                 array = x.numpy()
