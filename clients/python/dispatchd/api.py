@@ -148,7 +148,7 @@ def results(outputs: list[Any], c: Connection, out: Any, o: _Operator | None, ar
 
 @functools.cache
 def _named(name: str, fields: tuple[str, ...]) -> Any:
-    return collections.namedtuple(name, fields, rename=True, module="dispatchd.return_types")  # type: ignore[misc]
+    return collections.namedtuple(name, fields, rename=True, module="dispatchd.return_types")
 
 
 def _documented(f: Function, name: str, o: _Operator, is_method: bool) -> Function:

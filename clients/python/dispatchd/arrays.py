@@ -61,7 +61,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     c = connection or current()
     wanted = None if dtype is None else dtypes.of(dtype)
     if isinstance(data, Tensor):
-        made = data.clone().detach()
+        made: Tensor = data.clone().detach()
         if wanted is not None or device is not None:
             made = made.to(dtype=wanted, device=device)
     elif hasattr(data, "__array_interface__") and not _is_torch(data):
@@ -76,7 +76,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         made = made.to(dtype=wanted) if wanted is not None else made
     else:
         made = _from_list(data, wanted, c, device)
-    return made.requires_grad_() if requires_grad else made
+    if requires_grad:
+        made.requires_grad_()
+    return made
 
 
 as_tensor = tensor
@@ -93,7 +95,7 @@ def _from_torch(data: Any, wanted: dtypes.dtype | None, c: Connection, device: A
     name = str(data.dtype).removeprefix("torch.")
     if name not in dtypes.ALL:
         raise TypeError(f"a PyTorch tensor of {data.dtype} is given: the daemon has {', '.join(dtypes.ALL)}")
-    import torch  # type: ignore[import-not-found, unused-ignore]
+    import torch
     raw = plain.reshape(-1).view(torch.uint8) if plain.numel() and name != "bool" else plain.to(torch.uint8).reshape(-1)
     made = create(c, name, tuple(data.shape), memoryview(raw.numpy()), device)
     return made if wanted is None else made.to(dtype=wanted)
@@ -184,7 +186,7 @@ def _plain(v: Any) -> Any:
 def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
     shape = _shape_of(data)
     flat: list[Any] = []
-    if shape and any(hasattr(v, "__array_interface__") and getattr(v, "ndim", 0) for v in data):
+    if shape and any(hasattr(v, "__array_interface__") and getattr(v, "ndim", None) for v in data):
         import numpy
         return _from_numpy(numpy.array(data), wanted, c, device)
     _flatten(data, shape, 0, flat)
@@ -278,7 +280,7 @@ def numpy_dtype(kind: dtypes.dtype) -> Any:
     import numpy
     if kind == "bfloat16":
         try:
-            import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
+            import ml_dtypes
         except ImportError:
             return numpy.dtype("uint16")
         return numpy.dtype(ml_dtypes.bfloat16)
@@ -350,7 +352,7 @@ def to_numpy(t: Tensor, writable: bool) -> Any:
     memory = held.memory if not writable else mmap.mmap(held.fd, len(held.memory), mmap.MAP_PRIVATE,
                                                         mmap.PROT_READ | mmap.PROT_WRITE)
     strides = [s * kind.itemsize for s in info["strides"]]
-    base = numpy.ndarray(shape, kind, memory, info["offset"], strides)
+    base: Any = numpy.ndarray(shape, kind, memory, info["offset"], strides)
     return base if writable else numpy.asarray(_Exported(base, held, t))
 
 

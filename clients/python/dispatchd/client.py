@@ -29,6 +29,8 @@ A call() that is interrupted (Ctrl-C, a timeout) is abandoned: its answer is dro
 when it arrives.  Only one thread at a time may use a client.
 """
 
+from __future__ import annotations
+
 import array
 import collections
 import fcntl
@@ -42,6 +44,10 @@ import struct
 from .errors import from_answer
 from .wire import attach, detach, from_wire, op_params
 
+TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
 # most bytes of one recv, unless more are expected; a buffer is allocated each time
 _READ_BYTES = 1 << 14
 _CONTROL_BYTES = socket.CMSG_SPACE(16 * array.array("i").itemsize)  # for 16 descriptors
@@ -51,7 +57,8 @@ _PARTS = 64  # buffers of one sendmsg; Linux takes up to 1024
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
 
-def socket_path(path=None):
+
+def socket_path(path: str | None = None) -> str:
     """Return the socket's path: `path`, else $DISPATCHD_SOCKET, else the default
     (docs/operating.md)."""
     runtime, tmp = (os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
@@ -64,7 +71,7 @@ def socket_path(path=None):
     return f"{tmp if tmp.startswith('/') else '/tmp'}/dispatchd-{os.geteuid()}/dispatchd.sock"
 
 
-def connect(path=None, timeout=None):
+def connect(path: str | None = None, timeout: float | None = None) -> Client:
     """Return a Client of the daemon at socket_path(path).  timeout: seconds to wait for each
     step of sending or receiving, then TimeoutError is raised; None: no limit.  PermissionError: the
     server runs as a user other than this one, root and the one whose number is in
@@ -81,7 +88,7 @@ def connect(path=None, timeout=None):
     return Client(s, timeout)
 
 
-def _check_server(s, name):
+def _check_server(s: socket.socket, name: str) -> None:
     uid = struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
     if uid not in (0, os.geteuid()) and str(uid) != os.environ.get("DISPATCHD_SERVER_UID"):
         raise PermissionError(f"{name} runs as uid {uid}, not as you or root; if you trust that user, set "
@@ -93,13 +100,14 @@ class Fd:
     until the object is collected.  map: the number that the newest answer gave to the memfd, for a
     member "map" of later params; None: none yet."""
 
-    def __init__(self, fd):
-        self.fd, self.map = fd, None
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.map: int | None = None
 
-    def fileno(self):
+    def fileno(self) -> int:
         return self.fd
 
-    def close(self):
+    def close(self) -> None:
         if self.fd >= 0:
             os.close(self.fd)
         self.fd = -1
@@ -107,7 +115,7 @@ class Fd:
     __del__ = close
 
 
-def share(data):
+def share(data: Any) -> Fd:
     """Return an Fd of a new memfd with these bytes, which nobody can write or resize: the daemon maps
     it without a copy."""
     fd = Fd(os.memfd_create("dispatchd", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
@@ -126,39 +134,39 @@ class Client:
     # byte is lost, one step stores each result of recv and send:
     # _in is [offset of the next message in the bytes, result of each recvmsg...] and
     # _out is [buffers to send, number of bytes sent by each send...].
-    def __init__(self, sock, timeout=None):
+    def __init__(self, sock: socket.socket, timeout: float | None = None) -> None:
         self._sock = sock
         self._timeout = timeout
         self._sock.setblocking(True)  # SO_RCVTIMEO limits the wait without a system call per recv
         seconds = timeout or 0
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
                               struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
-        self._in = [0]
+        self._in: list[Any] = [0]
         # Attachments that are being received, see receive_message(): (offset and bytes of _in, attachments,
         # [number of bytes there, result of each recvmsg_into...], message, offset of the next message)
-        self._body = None
-        self._out = []
+        self._body: Any = None
+        self._out: list[Any] = []
         self._last_id = 0
         # ids of requests from send() not yet received by receive()
-        self._sent = collections.deque()
-        self.notifications = collections.deque()  # messages without an id, oldest first
-        self._maps = {}  # number -> mmap
-        self._given = {}  # id of a request -> the Fds that it passed
+        self._sent: collections.deque[int] = collections.deque()
+        self.notifications: collections.deque[Any] = collections.deque()  # messages without an id, oldest first
+        self._maps: dict[int, mmap.mmap] = {}  # number -> mmap
+        self._given: dict[Any, list[Any]] = {}  # id of a request -> the Fds that it passed
 
-    def __enter__(self):
+    def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def close(self):
+    def close(self) -> None:
         self._sock.close()
         for received in self._in[1:]:
             for fd in _descriptors(received):
                 os.close(fd)
         self._in = [0]
 
-    def open(self):
+    def open(self) -> Client:
         """Return a Client with the same timeout on another connection of the session, for which no path
         is needed.  Either may be closed first."""
         s = socket.socket(fileno=self.call("server.open")["fd"])
@@ -171,7 +179,7 @@ class Client:
 
     # -- shared memory ---------------------------------------------------------------------------
 
-    def map(self, tensor):
+    def map(self, tensor: int | dict[str, Any]) -> tuple[dict[str, Any], memoryview]:
         """Return (descriptor, memory) of a tensor: a read-only memoryview of the bytes from its first
         to its last element, which later calls that write the tensor change.  descriptor["strides"]
         tells how the elements lie there."""
@@ -180,7 +188,7 @@ class Client:
         self._keep(t)
         return t, memoryview(self._maps[t["map"]])[t["offset"]:t["offset"] + t["nbytes"]]
 
-    def _keep(self, result):
+    def _keep(self, result: dict[str, Any]) -> None:
         """Map the memfd of a result of tensor.read, and close the descriptor of any other result."""
         fd = result.pop("fd", None)
         if not isinstance(fd, int):
@@ -192,7 +200,7 @@ class Client:
         finally:
             os.close(fd)
 
-    def unmap(self, *maps):
+    def unmap(self, *maps: int) -> None:
         """End maps, given by number; memory that map() returned stays valid while it is referenced."""
         self.call("map.release", maps=list(maps))
         for number in maps:
@@ -200,14 +208,14 @@ class Client:
 
     # -- one call at a time ----------------------------------------------------------------------
 
-    def call(self, method, /, **params):
+    def call(self, method: str, /, **params: Any) -> Any:
         """Call a method and return its result; raises Error if the daemon answers an error.
         RuntimeError: answers to send() were not received yet."""
         if self._sent:
             raise RuntimeError("receive() the answers to what was sent before a call()")
         return _result(self._answer(self._send(method, params)))
 
-    def op(self, name, /, *args, returns="handle", into=None, **kwargs):
+    def op(self, name: str, /, *args: Any, returns: str = "handle", into: int | list[int] | None = None, **kwargs: Any) -> Any:
         """Call an operator; return its output, or the list of its outputs if there is not exactly
         one.  returns: "handle", "data" or "attachment", how output tensors are returned.  into: the
         handle of the output, an integer below 0 that is free, or a list with one for each output."""
@@ -215,7 +223,7 @@ class Client:
         outputs = self.call("op.call", **params)["outputs"]
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def release(self, *tensors):
+    def release(self, *tensors: int | dict[str, Any]) -> Any:
         """Release tensors, given by handle or by the dicts that op() and tensor.create return for
         them."""
         return self.call("tensor.release",
@@ -223,12 +231,12 @@ class Client:
 
     # -- pipelining ------------------------------------------------------------------------------
 
-    def notify(self, method, /, **params):
+    def notify(self, method: str, /, **params: Any) -> None:
         """Send a notification, which is not answered; call("session.sync") tells which have
         failed."""
         self.send_message({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def send(self, method, /, **params):
+    def send(self, method: str, /, **params: Any) -> int:
         """Send a request without waiting for its answer; returns its id.
 
         Never deadlocks: while the daemon accepts no bytes because its answers are unread, send()
@@ -237,7 +245,7 @@ class Client:
         self._sent.append(id_)
         return id_
 
-    def _send(self, method, params):
+    def _send(self, method: str, params: dict[str, Any]) -> int:
         self._last_id = id_ = self._last_id + 1
         try:
             self.send_message({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
@@ -247,7 +255,7 @@ class Client:
             raise self._why_closed(id_, e) from None
         return id_
 
-    def _why_closed(self, id_, error):
+    def _why_closed(self, id_: int, error: OSError) -> Exception:
         """Return the Error with which the daemon has closed the connection, or `error` if it gave none."""
         try:
             answer = self._answer(id_)
@@ -255,13 +263,14 @@ class Client:
             return error
         return from_answer(answer["error"]) if "error" in answer else error
 
-    def send_message(self, message):
+    def send_message(self, message: Any) -> None:
         """Send a message object unchanged, followed by the bytes of its "attachment" members, and
         beside it the descriptors of its "fd" members."""
         try:
             self.send_bytes(_encode(message).encode() + b"\n")
         except TypeError:  # the message contains bytes or descriptors, which is rare
-            blobs, fds = [], []
+            blobs: list[memoryview] = []
+            fds: list[Any] = []
             message = detach(message, blobs, fds)
             if blobs:
                 message["attachments"] = [b.nbytes for b in blobs]
@@ -270,10 +279,10 @@ class Client:
                 self._given[message.get("id")] = fds
             self._send_parts([_encode(message).encode() + b"\n", *blobs], fds)
 
-    def send_bytes(self, data, fds=()):
+    def send_bytes(self, data: Any, fds: Sequence[Any] = ()) -> None:
         self._send_parts([data], fds)
 
-    def _send_parts(self, parts, fds=()):
+    def _send_parts(self, parts: list[Any], fds: Sequence[Any] = ()) -> None:
         if len(self._out) > 1:  # finish a message whose sending was interrupted
             self._flush()
         self._out = [parts]
@@ -286,7 +295,7 @@ class Client:
                 self._sock.setblocking(True)
         self._flush()
 
-    def _flush(self):
+    def _flush(self) -> None:
         parts = self._out[0]
         total = sum(map(len, parts))
         at = sum(self._out[1:])
@@ -301,14 +310,14 @@ class Client:
             at = sum(self._out[1:])
         self._out = []
 
-    def _wait_to_send(self):
+    def _wait_to_send(self) -> None:
         readable, writable, _ = select.select([self._sock], [self._sock], [], self._timeout)
         if not readable and not writable:
             raise TimeoutError("the daemon takes no bytes")
         if not writable:
             self._fill(0)
 
-    def receive(self):
+    def receive(self) -> Any:
         """Return the result of the oldest request not received yet; raises Error if that request
         failed."""
         answer = self._answer(self._sent[0] if self._sent else 0)
@@ -317,11 +326,11 @@ class Client:
                 break
         return _result(answer)
 
-    def _answer(self, id_):
+    def _answer(self, id_: int) -> dict[str, Any]:
         """Return the answer to request id_.  Earlier answers belong to interrupted calls and are
         dropped."""
         while True:
-            answer = self.receive_message()
+            answer: dict[str, Any] = self.receive_message()
             for fd, number in zip(self._given.pop(answer.get("id"), ()), answer.get("maps", ())):
                 fd.map = number
             if "id" not in answer:
@@ -331,7 +340,7 @@ class Client:
             elif isinstance(answer.get("result"), dict):  # its descriptor will not come again
                 self._keep(answer["result"])
 
-    def receive_message(self):
+    def receive_message(self) -> Any:
         """Return the next message as an object, with bytearrays as the values of "attachment" members.
 
         Raises ConnectionError at the end of the stream."""
@@ -355,7 +364,7 @@ class Client:
         message = attach(message, "attachment", body)
         return self._finish(message, end, [*self._in[1][1], *(right for r in counts[1:] for right in r[1])])
 
-    def _finish(self, message, end, rights):
+    def _finish(self, message: Any, end: int, rights: list[Any]) -> Any:
         """Return `message` with its descriptors, the first of `rights`; what follows it in _in is at `end`."""
         if isinstance(message, dict) and message.get("fds"):
             fds, n = _descriptors((b"", rights)), message.pop("fds")
@@ -364,13 +373,13 @@ class Client:
         self._in[:] = [end, (data, rights)] if end < len(data) else [0]
         return message
 
-    def half_close(self):
+    def half_close(self) -> None:
         """Tell the daemon that no more requests follow; answers can still be received."""
         self._sock.shutdown(socket.SHUT_WR)
 
     # -- bytes -----------------------------------------------------------------------------------
 
-    def _fill(self, more):
+    def _fill(self, more: int) -> None:
         """Receive at least one byte: into _body if attachments are being received, else append it to _in.
         more: bytes known to follow, or 0."""
         missing = self._missing() if self._has_body() else []
@@ -387,18 +396,18 @@ class Client:
         if not received[-1][0]:
             raise ConnectionError("the daemon closed the connection")
 
-    def _has_body(self):
+    def _has_body(self) -> bool:
         """Are attachments of the first message in _in being received?  If so, _body has them; once the
         message was returned, _in is another one and _body has no meaning."""
         return self._body is not None and len(self._in) > 1 and (
             self._body[0] == self._in[0] and self._body[1] is self._in[1][0])
 
-    def _missing(self):
+    def _missing(self) -> list[memoryview]:
         """Return the buffers of attachments in _body that are still to be filled."""
         counts = self._body[3]
         return _rest(self._body[2], counts[0] + sum([received[0] for received in counts[1:]]))
 
-    def _joined(self):
+    def _joined(self) -> Any:
         """Return (bytes, rights): all that was received, joined in _in[1]."""
         if len(self._in) > 2:
             data = b"".join([received[0] for received in self._in[1:]])
@@ -406,14 +415,14 @@ class Client:
             self._in[:] = [self._in[0], (data, rights)]
         return self._in[1][:2]
 
-    def _line_end(self):
+    def _line_end(self) -> int:
         """Receive up to the end of the first line; return the offset after its LF in _in[1].
 
         Joins all received bytes into _in[1]."""
         if len(self._in) == 1:
             self._fill(0)
         data, at = self._joined()[0], self._in[0]
-        end = data.find(b"\n", at)
+        end: int = data.find(b"\n", at)
         while end < 0:
             have = sum(len(received[0]) for received in self._in[1:])
             self._fill(have)
@@ -423,16 +432,16 @@ class Client:
         return end + 1
 
 
-def _descriptors(received):
+def _descriptors(received: Any) -> list[int]:
     """Return the descriptors in a result of recvmsg."""
     return [fd for _, _, fds in received[1] for fd in array.array("i", fds)]
 
 
-def _rights(fds):
+def _rights(fds: list[int]) -> list[tuple[int, int, bytes]]:
     return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds).tobytes())] if fds else []
 
 
-def _result(answer):
+def _result(answer: dict[str, Any]) -> Any:
     if "error" in answer:
         raise from_answer(answer["error"])
     result = answer["result"]
@@ -441,7 +450,7 @@ def _result(answer):
     return result
 
 
-def _rest(parts, at):
+def _rest(parts: Sequence[Any], at: int) -> list[memoryview]:
     """Return the buffers of `parts` without their first `at` bytes, at most as many as one sendmsg takes."""
     rest = []
     for part in parts:

@@ -107,7 +107,7 @@ class Connection(Client):
         self._lines: list[str] = []  # requests that are not sent yet
         self._lines_bytes = 0
         self._alive: dict[int, Handle] = {}  # by handle, so that the references live
-        self._drops: collections.deque[Handle | int] = collections.deque()  # to be released
+        self._drops: collections.deque[Any] = collections.deque()  # Handles and numbers to be released
         self._dropped = self._drops.append
         self._held: list[Any] = []  # tensors made of arrays for the next call, which nobody else refers to
         self._unclaimed: Any = None  # the Cell of a call whose outputs are not tensors yet
@@ -302,7 +302,7 @@ class Connection(Client):
         """Return what the answer to a request says of its one tensor; raise the error if it failed."""
         if cell[0] is None:
             self.settle()
-        answer = cell[0]
+        answer: Any = cell[0]
         if answer.__class__ is bytes:
             cell[0] = answer = _decode(answer.decode())["result"]
             if "outputs" in answer:
@@ -443,7 +443,7 @@ def current() -> Connection:
     """Return this thread's connection for functions without tensors: that of the innermost `with`, or of use(),
     else one of the default session, which begins at the first use."""
     global _default
-    here = getattr(_local, "current", None)
+    here: Connection | None = getattr(_local, "current", None)
     if here is None:
         with _default_lock:
             if _default is None or _default.session.closed:
@@ -455,7 +455,7 @@ def current() -> Connection:
     elif here.session.closed:
         del _local.current
         return current()
-    return here  # type: ignore[no-any-return]
+    return here
 
 
 def use(connection: Connection) -> Connection:

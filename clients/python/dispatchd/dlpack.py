@@ -48,15 +48,16 @@ _raw_pointer = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_
 _exported: dict[int, Any] = {}  # address of a _Managed -> what it needs
 
 
-@_Deleter
-def _delete(managed: Any) -> None:
+def _forget(managed: Any) -> None:
     _exported.pop(ctypes.addressof(managed.contents), None)
 
 
-@_Destructor
-def _destroy(capsule: int) -> None:
+def _forget_capsule(capsule: int) -> None:
     if _raw_is_valid(capsule, _NAME):  # nobody has taken the tensor
         _exported.pop(_raw_pointer(capsule, _NAME), None)
+
+
+_delete, _destroy = _Deleter(_forget), _Destructor(_forget_capsule)
 
 
 def export(t: Tensor) -> Any:

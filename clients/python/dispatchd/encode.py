@@ -90,7 +90,7 @@ def encode(v: Any, c: Connection) -> str:
 def _encode_other(v: Any, c: Connection) -> str:
     for kind in (bool, int, float, complex, str):
         if isinstance(v, kind):
-            return _ENCODERS[kind](kind(v))  # type: ignore[call-overload, call-arg]
+            return _ENCODERS[kind](kind(v))
     if isinstance(v, range):
         return encode(list(v), c)
     numpy = sys.modules.get("numpy")

@@ -90,7 +90,8 @@ _CLASSES: dict[str, type[Error]] = {
 
 def type_of(error: dict[str, Any]) -> str:
     """Return the name of an error's type."""
-    return (error.get("data") or {}).get("type") or _RPC_TYPES.get(error["code"], "Error")
+    named: str = (error.get("data") or {}).get("type") or ""
+    return named if named else _RPC_TYPES.get(error["code"], "Error")
 
 
 def from_answer(error: dict[str, Any]) -> Error:

@@ -160,5 +160,5 @@ def _unary(op: str) -> Any:
 
 for _name, _op in {"neg": "neg", "abs": "abs", "invert": "bitwise_not"}.items():
     setattr(Operators, f"__{_name}__", _unary(_op))
-Operators.__pos__ = lambda self: self  # type: ignore[attr-defined]
-Operators.__hash__ = lambda self: id(self)  # type: ignore[method-assign, assignment]
+setattr(Operators, "__pos__", lambda self: self)
+setattr(Operators, "__hash__", lambda self: id(self))

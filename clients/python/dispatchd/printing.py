@@ -49,10 +49,11 @@ class _Formatter:
         if not floating:
             self.width = max([1, *(len(str(v)) for v in values)])
         else:
-            finite = [v for v in values if v != 0 and math.isfinite(v)]
+            finite: list[float] = [v for v in values if v != 0 and math.isfinite(v)]
             if not finite:
                 return
-            least, most = min(map(abs, finite)), max(map(abs, finite))
+            sizes = [abs(v) for v in finite]
+            least, most = min(sizes), max(sizes)
             self.whole = all(v == math.ceil(v) for v in finite)
             ratio = most / least > 1000.0 or most > 1.0e8
             self.sci = ratio if self.whole else ratio or least < 1.0e-4
@@ -141,7 +142,7 @@ def _contents(t: Tensor, indent: int) -> str:
     with no_grad():
         data, cut = _edges(t.resolve_conj().resolve_neg() if t.is_complex() else t)
     values = _flat(data)
-    form = _Complex(values) if t.is_complex() else _Formatter(values, t.is_floating_point())
+    form: _Complex | _Formatter = _Complex(values) if t.is_complex() else _Formatter(values, t.is_floating_point())
     return _nested(data, 0, indent, cut, form)
 
 
@@ -197,7 +198,7 @@ def html(t: Tensor) -> str:
         return f"<pre>{_html.escape(text(t))}</pre><small>{_html.escape(caption)}</small>"
     data, cut = _edges(t)
     values = _flat(data)
-    form = _Complex(values) if t.is_complex() else _Formatter(values, t.is_floating_point())
+    form: _Complex | _Formatter = _Complex(values) if t.is_complex() else _Formatter(values, t.is_floating_point())
     rows = [[data]] if t.ndim == 0 else [data] if t.ndim == 1 else data
     lines = []
     for i, row in enumerate(rows):

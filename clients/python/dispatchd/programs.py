@@ -162,7 +162,7 @@ def _result(cell: Cell) -> dict[str, Any]:
     answer = cell[0]
     if isinstance(answer, bytes):
         return json.loads(answer)["result"]  # type: ignore[no-any-return]
-    return {"outputs": [answer]} if isinstance(answer, dict) and "outputs" not in answer else answer  # type: ignore[no-any-return]
+    return {"outputs": [answer]} if isinstance(answer, dict) and "outputs" not in answer else answer
 
 
 def _own(c: Connection, handle: int) -> Tensor:

@@ -38,6 +38,12 @@ class _Methods(type):
         return sorted({*super().__dir__(), *api.method_names()})
 
 
+def _of(op: str, t: "Tensor") -> "Tensor":
+    """Call an operator that makes one tensor of one tensor."""
+    made: Tensor = api.call_named(op, t)
+    return made
+
+
 class Tensor(Operators, metaclass=_Methods):
     """A tensor that the daemon holds.  It behaves as torch.Tensor does: operators, indexing, methods.
 
@@ -67,7 +73,7 @@ class Tensor(Operators, metaclass=_Methods):
 
     @property
     def _info(self) -> dict[str, Any]:
-        answer = self._cell[0]
+        answer: dict[str, Any] = self._cell[0]
         return answer if answer.__class__ is dict else self._c.ready(self._cell)
 
     def _refresh(self) -> dict[str, Any]:
@@ -385,37 +391,37 @@ class Tensor(Operators, metaclass=_Methods):
     @property
     def T(self) -> "Tensor":
         """The tensor with its dimensions reversed."""
-        return api.call_named("numpy_T", self)
+        return _of("numpy_T", self)
 
     @property
     def mT(self) -> "Tensor":
         """The tensor with its last two dimensions swapped."""
-        return api.call_named("mT", self)
+        return _of("mT", self)
 
     @property
     def H(self) -> "Tensor":
         """The conjugate transpose of a matrix."""
-        return api.call_named("matrix_H", self)
+        return _of("matrix_H", self)
 
     @property
     def mH(self) -> "Tensor":
         """The conjugate transpose of each matrix."""
-        return api.call_named("mH", self)
+        return _of("mH", self)
 
     @property
     def real(self) -> "Tensor":
         """The real parts, a view."""
-        return api.call_named("real", self)
+        return _of("real", self)
 
     @property
     def imag(self) -> "Tensor":
         """The imaginary parts, a view."""
-        return api.call_named("imag", self)
+        return _of("imag", self)
 
     @property
     def data(self) -> "Tensor":
         """The same memory without a history."""
-        return api.call_named("detach", self)
+        return _of("detach", self)
 
     def explain(self) -> str:
         """Return a line about the tensor: dtype, shape, strides, device and dispatch keys."""

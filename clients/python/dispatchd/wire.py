@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
-def op_params(name, /, *args, returns="handle", into=None, **kwargs):
+
+def op_params(name: str, /, *args: Any, returns: str = "handle", into: int | list[int] | None = None,
+              **kwargs: Any) -> dict[str, Any]:
     """Return the params of op.call for these arguments; returns, into: see Client.op()."""
-    params = {"op": name, "args": to_wire(args), "return": returns}
+    params: dict[str, Any] = {"op": name, "args": to_wire(args), "return": returns}
     if into is not None:
         params["into"] = into
     return {**params, "kwargs": {k: to_wire(v) for k, v in kwargs.items()}} if kwargs else params
 
 
-def to_wire(value):
+def to_wire(value: Any) -> Any:
     """Convert a Python value to the protocol's JSON.  dicts stay unchanged: they are tensor literals,
     or handles such as {"tensor": 1}."""
     if isinstance(value, (list, tuple)):
@@ -25,10 +30,10 @@ def to_wire(value):
     return value
 
 
-_EXACT = {"float": float, "int": int, "complex": lambda z: complex(float(z[0]), float(z[1]))}
+_EXACT: dict[str, Callable[[Any], Any]] = {"float": float, "int": int, "complex": lambda z: complex(float(z[0]), float(z[1]))}
 
 
-def from_wire(value):
+def from_wire(value: Any) -> Any:
     """Convert the protocol's JSON to Python values, the inverse of to_wire().  The objects
     that describe tensors stay unchanged."""
     if isinstance(value, list):
@@ -39,7 +44,7 @@ def from_wire(value):
     return value
 
 
-def detach(value, blobs, fds):
+def detach(value: Any, blobs: list[memoryview], fds: list[Any]) -> Any:
     """Return a copy of `value`; the bytes of every "attachment" move to `blobs`, and every Fd to
     `fds`, replaced by their index."""
     if isinstance(value, list):
@@ -58,7 +63,7 @@ def detach(value, blobs, fds):
     return copy
 
 
-def attach(value, name, things):
+def attach(value: Any, name: str, things: list[Any]) -> Any:
     """Return a copy of `value`; the index in every member `name` is replaced by that item of
     `things`."""
     if isinstance(value, list):

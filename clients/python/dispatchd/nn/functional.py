@@ -119,7 +119,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
     """Return softmax(-input) along dim."""
-    return softmax(-input, dim, dtype=dtype)  # type: ignore[operator]
+    return softmax(-input, dim, dtype=dtype)
 
 
 # -- dropout ---------------------------------------------------------------------------------------

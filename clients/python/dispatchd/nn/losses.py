@@ -149,7 +149,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
                                 reduce: bool | None = None, reduction: str = "mean") -> Tensor:
     """Return the mean over the classes of the cross entropy of sigmoid(input)."""
     code = _reduction(reduction, size_average, reduce)
-    loss: Any = -(target * _op("log_sigmoid", input) + (1 - target) * _op("log_sigmoid", -input))  # type: ignore[operator]
+    loss: Any = -(target * _op("log_sigmoid", input) + (1 - target) * _op("log_sigmoid", -input))
     loss = loss * weight if weight is not None else loss
     loss = loss.sum(input.ndim - 1) / input.shape[-1]
     return loss if code == 0 else loss.mean() if code == 1 else loss.sum()  # type: ignore[no-any-return]
