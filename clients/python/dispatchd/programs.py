@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import gc
 import json
 import re
 from typing import Any, Callable
 
-from .api import known
-from .connection import Cell, Connection
-from .encode import find_connection
+from .api import call_named, known
+from .connection import Cell, Connection, current
+from .encode import connection_of
+from .errors import Error
 from .tensors import Tensor, make
 
 _NUMBER = re.compile(r"(int|SymInt|Scalar|float)(\[\d+\])?\??$")  # types of arguments that one int fits
@@ -165,6 +165,58 @@ def _result(cell: Cell) -> dict[str, Any]:
     return {"outputs": [answer]} if isinstance(answer, dict) and "outputs" not in answer else answer
 
 
+def _captured(c: Connection, handle: int) -> Tensor:
+    """Return the tensor of a handle, on whichever connection of the session it was made.  If the recorded function made
+    and dropped it, its release still waits, and a new tensor takes the handle."""
+    for other in (c, c.session.first(), *list(c.session.members.values())):
+        ref = other._alive.get(handle) if other is not None else None
+        found: Tensor | None = ref() if ref is not None else None
+        if found is not None:
+            return found
+    return _own(c, handle)
+
+
+def _kind(value: Any, tensors: list[Tensor]) -> Any:
+    """Return what decides which program runs with an argument, and append its tensors to `tensors`."""
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        first = next(i for i, t in enumerate(tensors) if t is value)  # a tensor that is given twice is one input
+        return tuple(value._info["shape"]), value._info["dtype"], first
+    if isinstance(value, (list, tuple)):
+        return type(value), *[_kind(v, tensors) for v in value]
+    if isinstance(value, dict):
+        return dict, *[(k, _kind(v, tensors)) for k, v in value.items()]
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but give other results
+    return type(value), repr(value) if isinstance(value, (float, complex)) else value
+
+
+def _stand_in(t: Tensor) -> Tensor:
+    """Return a tensor for an argument while the function is recorded, so that the function's use of the same tensor as a
+    variable of its own is told from its use as the argument.  One that requires a gradient stands for itself: an alias of
+    it would be no leaf."""
+    if t.requires_grad:
+        return t
+    try:
+        made: Tensor = call_named("alias", t)
+        made._info
+    except Error:  # of a layout that has no views
+        return t
+    return made
+
+
+def _replaced(value: Any, others: dict[int, Tensor]) -> Any:
+    """Return a value, in lists and dicts too, with other tensors in the place of those whose id() is in `others`."""
+    if isinstance(value, Tensor):
+        return others.get(id(value), value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[_replaced(v, others) for v in value])
+    if type(value) in (list, tuple):
+        return type(value)([_replaced(v, others) for v in value])
+    if type(value) is dict:
+        return {k: _replaced(v, others) for k, v in value.items()}
+    return value
+
+
 def _own(c: Connection, handle: int) -> Tensor:
     """Return a tensor for a handle whose tensor the recorded function made and dropped; its release still waits."""
     for ref in list(c._drops):
@@ -186,16 +238,13 @@ class Program:
         self._f = f
         self._made: dict[Any, tuple[Connection, int, list[str], list[Tensor], Any]] = {}
 
-    def __call__(self, *args: Any) -> Any:
-        tensors = [a for a in args if isinstance(a, Tensor)]
-        first = {id(t): i for i, t in reversed([*enumerate(tensors)])}  # a tensor that is given twice is one input
-        # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but give other results
-        key = (_grad_enabled(find_connection(args, {})),
-               *[(tuple(a._info["shape"]), a._info["dtype"], first[id(a)]) if isinstance(a, Tensor) else
-                 (type(a), repr(a) if isinstance(a, (float, complex)) else a) for a in args])
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors: list[Tensor] = []
+        kinds = _kind([args, *sorted(kwargs.items())], tensors)
+        key = _grad_enabled(connection_of(tensors[0]) if tensors else current()), kinds
         made = self._made.get(key)
         if made is None or made[0].session.closed:
-            return self._record(key, args, tensors)
+            return self._record(key, args, kwargs, tensors)
         c, number, captured, kept, kind = made
         inputs = ",".join([f'"arg{i}":{t._handle_on(c)}' for i, t in enumerate(tensors)] +
                           [f'"{n}":{t._handle_on(c)}' for n, t in zip(captured, kept)])
@@ -208,15 +257,16 @@ class Program:
         found = [wrap(o, c) for o in outputs]
         return None if not found else tuple(found) if kind is tuple else kind(*found)  # or of dispatchd.return_types
 
-    def _record(self, key: Any, args: tuple[Any, ...], tensors: list[Tensor]) -> Any:
-        c = find_connection(args, {})
+    def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
+        c = connection_of(tensors[0]) if tensors else current()
         if c._recording is not None:  # within another program this function is a part of it
-            return self._f(*args)
+            return self._f(*args, **kwargs)
         c.raise_failed()
-        recording = c._recording = Recording(c, tensors)
         depth, c.pipelined = c.pipelined, 0
         try:
-            result = self._f(*args)
+            stand_ins = {id(t): _stand_in(t) for t in tensors}
+            recording = c._recording = Recording(c, [stand_ins[id(t)] for t in tensors])
+            result = self._f(*_replaced(args, stand_ins), **_replaced(kwargs, stand_ins))
         finally:
             c._recording = None
             c.pipelined = depth
@@ -229,15 +279,14 @@ class Program:
             if "index" in o or o["ref"].startswith(("arg", "kept")):
                 steps.append(f'{{"op":"aten::alias","args":[{json.dumps(o)}],"as":["out{i}"]}}')
                 outputs[i] = {"ref": f"out{i}"}
-        alive = {t._h: t for t in gc.get_objects() if isinstance(t, Tensor) and hasattr(t, "_h")}
-        kept = [alive[h] if h in alive else _own(c, h) for h in recording.captured]
+        kept = [_captured(c, h) for h in recording.captured]
         names = list(recording.captured.values())
         listed = [{"name": f"arg{i}", "type": "Tensor"} for i in range(len(tensors))] + [
             {"name": n, "type": "Tensor"} for n in names]
         number = c.call("program.create", inputs=listed, steps=[json.loads(s) for s in steps],
                         outputs=[o["ref"] for o in outputs])["program"]
         self._made[key] = c, number, names, kept, Tensor if isinstance(result, Tensor) else type(result)
-        return result
+        return _replaced(result, {id(stand_ins[id(t)]): t for t in tensors})
 
     def text(self) -> str:
         """Return the steps of the programs that were recorded, as text."""

@@ -159,6 +159,23 @@ def test_arguments_of_programs():
     equal([str(times(a, z).tolist()) for z in (0.0, -0.0)], ["[0.0, 0.0]", "[-0.0, -0.0]"])
 
 
+def test_captured_listed_and_named_arguments_of_programs():
+    w, a = dd.tensor([1.0, 2.0]), dd.tensor([10.0, 20.0])
+    plus = dd.program(lambda a: a + w)
+    equal([plus(w).tolist(), plus(a).tolist()], [[2.0, 4.0], [11.0, 22.0]], "an argument that is also captured")
+    same = dd.program(lambda a: (a, w))
+    equal([t.tolist() for t in same(w) + same(a)], [[1.0, 2.0], [1.0, 2.0], [10.0, 20.0], [1.0, 2.0]])
+    lists = dd.program(lambda pair, scale=1.0, *, more=None: pair[0] - pair[1] * scale + (0 if more is None else more["x"]))
+    for _ in range(2):
+        equal(lists([a, w]).tolist(), [9.0, 18.0])
+        equal(lists([w, a]).tolist(), [-9.0, -18.0])
+        equal(lists([a, w], scale=2.0).tolist(), [8.0, 16.0])
+        equal(lists((a, w), more={"x": w}).tolist(), [10.0, 20.0])
+        equal(lists(scale=w, pair=[a, w]).tolist(), [9.0, 16.0])
+    write = dd.program(lambda a, by: a.add_(by))
+    equal([write(a, by=w) is a, a.tolist(), write(a, by=w).tolist(), a.tolist()], [True, [11.0, 22.0], [12.0, 24.0], [12.0, 24.0]])
+
+
 def test_sizes_in_programs():
     x = dd.arange(6)
     for f in (lambda x: x.view(2, 3), lambda x: x.view(-1), lambda x: x.reshape(3, 2).permute(1, 0),
