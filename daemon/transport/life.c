@@ -232,7 +232,8 @@ void connection_shift_descriptors(struct connection *c, size_t n)
 
 void connections_check_drained(server *s)
 {
-    if ((s->draining || s->serves_one) && atomic_load(&s->n_connections) == 0)
+    /* while the daemon leaves, the loop runs once more, to close its handles */
+    if ((s->draining || s->serves_one) && !s->leaving && atomic_load(&s->n_connections) == 0)
         uv_stop(&s->loop);
 }
 
