@@ -65,15 +65,15 @@ static void release(draws *d)
 static int tensor(drawing *g, dp_tensor **out)
 {
     draws *d = g->d;
-    dp_ctx *ctx = g->rq->ctx;
     void *grown = array_grow(d->tensors, d->n_tensors, &d->cap_tensors, sizeof(*d->tensors));
     dp_dtype dtype = d->complex ? DP_COMPLEX128 : DP_FLOAT64;
 
     if (grown == NULL)
         return dp_error_set(g->err, DP_ERESOURCE, "out of memory: a random tensor");
     d->tensors = grown;
-    if (dp_empty(ctx, dtype, DP_DEVICE_CPU, g->ndim, g->sizes, DP_CONTIGUOUS, out) < 0)
-        return run_ctx_error(g->rq, g->err);
+    int rc = run_empty(g->rq, dtype, g->ndim, g->sizes, out, g->err);
+    if (rc < 0)
+        return rc;
     d->tensors[d->n_tensors++] = *out;
     DP_VIEW(v, *out);
     double *data = v.data;

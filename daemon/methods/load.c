@@ -50,10 +50,8 @@ static int make_tensors(transfer *t, const stored_header *h, const char *prefix,
         dp_tensor *x;
         if (!chosen(s, prefix))
             continue;
-        if (dp_empty(t->rq->ctx, s->dtype, DP_DEVICE_CPU, s->ndim, s->sizes, DP_CONTIGUOUS, &x) < 0)
-            return run_ctx_error(t->rq, err);
-        int rc = run_keep(t->rq, x, err);
-        if (rc < 0)
+        int rc = run_empty(t->rq, s->dtype, s->ndim, s->sizes, &x, err);
+        if (rc < 0 || (rc = run_keep(t->rq, x, err)) < 0)
             return rc;
         s->tensor = x;
         t->total += s->end - s->begin;

@@ -356,6 +356,10 @@ static inline bool device_is_host(dp_device device)
 bool run_may_reach(request *rq, dp_device device);
 /* Copy the context's error to `*err` and return its code. */
 int run_ctx_error(request *rq, dp_error *err);
+/* Make a contiguous tensor in host memory, which the session pays for: *out, owned.  It has memory
+ * even if the session includes a key, such as Fake, under which calls make tensors without. */
+int run_empty(request *rq, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out,
+              dp_error *err);
 
 /* -- descriptors.c: files by descriptor; shared memory, by descriptor or by `map` number -- */
 

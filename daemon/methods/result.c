@@ -168,10 +168,12 @@ void *host_elements(const dp_tensor *t, const dp_view *v)
 static int packed_copy(request *rq, const dp_tensor *t, const dp_view *v, dp_tensor **out,
                        dp_error *err)
 {
-    if (dp_empty(rq->ctx, v->dtype, DP_DEVICE_CPU, v->ndim, v->sizes, DP_CONTIGUOUS, out) < 0)
-        return run_ctx_error(rq, err);
+    int rc = run_empty(rq, v->dtype, v->ndim, v->sizes, out, err);
+
+    if (rc < 0)
+        return rc;
     DP_VIEW(to, *out);
-    int rc = dp_tensor_read(t, to.data, err);
+    rc = dp_tensor_read(t, to.data, err);
     if (rc < 0)
         *out = dp_tensor_unref(*out);
     return rc;

@@ -424,3 +424,16 @@ void warnings_to_json(const request *rq, jw *w)
     }
     jw_array_end(w);
 }
+
+int run_empty(request *rq, dp_dtype dtype, int ndim, const int64_t *sizes, dp_tensor **out,
+              dp_error *err)
+{
+    const conn_state *st = rq->state;
+    dp_keyset include, exclude;
+
+    dp_state_default(&include, &exclude);
+    dp_ctx_set_state(rq->ctx, include, exclude, &st->mode);
+    int rc = dp_empty(rq->ctx, dtype, DP_DEVICE_CPU, ndim, sizes, DP_CONTIGUOUS, out);
+    dp_ctx_set_state(rq->ctx, st->include, st->exclude, &st->mode);
+    return rc < 0 ? run_ctx_error(rq, err) : 0;
+}

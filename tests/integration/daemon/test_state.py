@@ -2,6 +2,7 @@
 kernel changes it for good."""
 
 import os
+import tempfile
 
 from harness import BUILD, contains, equal, main, raises, warnings
 from daemon import TestDaemon
@@ -93,6 +94,19 @@ def stop(f):
     f.client.call("plugin.unload", plugin="state", force=True)
     f.client.close()
     f.daemon.stop()
+
+
+def test_data_moves_while_fake_is_included():
+    """Calls make tensors without memory then, but what carries data between client and daemon has memory."""
+    with tempfile.TemporaryDirectory() as folder, TestDaemon("--data-path", folder) as f, f.connect() as d:
+        t = d.call("tensor.create", dtype="uint8", shape=[999], strides=[0], data=[7])["tensor"]
+        d.call("store.save", path="x", tensors={"x": t})
+        d.call("session.set", include=["Fake"])
+        equal(bytes(d.call("tensor.read", tensor=t, **{"as": "attachment"})["attachment"]), b"\7" * 999)
+        loaded = d.call("store.load", path="x")["tensors"]["x"]["tensor"]
+        equal(d.call("tensor.read", tensor=loaded)["data"], [7] * 999)
+        d.call("session.set", include=[])
+        d.call("tensor.release", all=True)
 
 
 main(Fixture, stop)
