@@ -11,6 +11,7 @@
 static sessions values_all;
 static dp_registry *values_reg;
 static request rq;
+static conn_state values_state; /* of `rq` */
 static cJSON *values_root;
 static dp_error err;
 
@@ -21,6 +22,8 @@ static void values_begin(void)
     ck_assert_ptr_nonnull(rq.session);
     ck_assert_int_eq(dp_registry_new(&values_reg, &err), 0);
     ck_assert_int_eq(dp_ctx_new(values_reg, &rq.ctx, &err), 0);
+    dp_state_default(&values_state.include, &values_state.exclude);
+    rq.state = &values_state;
     ck_assert_int_eq(run_begin(&rq, &err), 0);
     jw_init(&rq.out);
 }
