@@ -76,7 +76,11 @@ def connect(path: str | None = None, timeout: float | None = None) -> Client:
     step of sending or receiving, then TimeoutError is raised; None: no limit.  PermissionError: the
     server runs as a user other than this one, root and the one whose number is in
     $DISPATCHD_SERVER_UID."""
-    path = socket_path(path)
+    return Client(_connected(socket_path(path)), timeout)
+
+
+def _connected(path: str) -> socket.socket:
+    """Return a socket that is connected to a server which may be trusted."""
     s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         s.connect(path)
@@ -85,7 +89,7 @@ def connect(path: str | None = None, timeout: float | None = None) -> Client:
         s.close()
         e.filename = e.filename or path
         raise
-    return Client(s, timeout)
+    return s
 
 
 def _check_server(s: socket.socket, name: str) -> None:

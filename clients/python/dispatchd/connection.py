@@ -16,7 +16,7 @@ import threading
 import weakref
 
 from . import private
-from .client import Client, _check_server, socket_path
+from .client import Client, _check_server, _connected, socket_path
 from .errors import Closed, DaemonLost, Error, from_answer
 from .wire import from_wire
 
@@ -418,21 +418,15 @@ def connect(path: str | None = None, timeout: float | None = None) -> Connection
     PermissionError: the server runs as a user other than this one, root and the one whose number is in
     $DISPATCHD_SERVER_UID."""
     named = path or os.environ.get("DISPATCHD_SOCKET")
-    path = socket_path(path)
-    s = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        s.connect(path)
-        _check_server(s, f"the server at '{path}'")
-    except OSError as e:
-        s.close()
-        if named or not isinstance(e, (FileNotFoundError, ConnectionRefusedError)):
-            e.filename = e.filename or path
+        return Connection(_connected(socket_path(path)), timeout)
+    except (FileNotFoundError, ConnectionRefusedError):
+        if named:
             raise
-        s, pid = private.start()
-        c = Connection(s, timeout)
-        c.session.daemon_pid = pid
-        return c
-    return Connection(s, timeout)
+    s, pid = private.start()
+    c = Connection(s, timeout)
+    c.session.daemon_pid = pid
+    return c
 
 
 _default: Connection | None = None
