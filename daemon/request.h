@@ -140,6 +140,7 @@ typedef struct conn_state {
     dp_mode mode;
     struct maps *maps;      /* owned; NULL: none */
     sync_failures failures; /* since the last session.sync */
+    dp_capture *capture;    /* owned: records the calls since trace.start; NULL: none does */
 } conn_state;
 
 typedef struct descriptors { /* the descriptors that came with a message */

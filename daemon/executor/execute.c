@@ -152,6 +152,7 @@ static void prepare(dp_ctx *ctx, request *rq)
     dp_ctx_set_state(ctx, rq->state->include, rq->state->exclude, &rq->state->mode);
     dp_ctx_set_generators(ctx, session_default_generators(rq->session));
     dp_ctx_set_account(ctx, session_account(rq->session));
+    dp_ctx_set_capture(ctx, rq->state->capture);
     dp_ctx_set_grad_flag(ctx, session_grad_flag(rq->session));
     dp_ctx_set_streams(ctx, rq->session->streams);
     dp_ctx_set_session(ctx, rq->session->id);

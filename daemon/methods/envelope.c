@@ -378,10 +378,11 @@ static int run_method(request *rq, const cJSON *msg, const envelope *e, bool in_
     if (rc == DP_EANSWERED)
         return rc;
     run *r = rq->run;
-    /* the request is a notification: run_undo() must not release the handles and the names that its
-     * method made */
-    if (rc == 0 && e->id == NULL)
+    /* run_undo() must not undo what a notification did */
+    if (rc == 0 && e->id == NULL) {
         r->n_fresh = r->n_named = 0;
+        r->records = false;
+    }
     if (r != NULL && (rc < 0 || e->id == NULL)) {
         run_undo(rq);
         rewind_to(&rq->out, &rq->mark);

@@ -241,9 +241,11 @@ typedef struct run {
     size_t n_pins, cap_pins;
     uint64_t *fresh; /* handles that this method made; released if it fails */
     size_t n_fresh, cap_fresh;
-    uint64_t number;   /* number of this run; no other run of the daemon has it */
-    const cJSON *into; /* param "into", if its handles are reserved (into.c) */
-    size_t n_reserved; /* number of these handles that name no tensor yet */
+    bool records;             /* a capture recorded calls when the method began */
+    dp_capture_mark recorded; /* what it had */
+    uint64_t number;          /* number of this run; no other run of the daemon has it */
+    const cJSON *into;        /* param "into", if its handles are reserved (into.c) */
+    size_t n_reserved;        /* number of these handles that name no tensor yet */
     /* owned: the first error of an argument whose handle has failed, and that handle; NULL: none */
     failure *cause;
     uint64_t cause_handle;

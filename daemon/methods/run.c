@@ -20,6 +20,9 @@ int run_begin(request *rq, dp_error *err)
         return dp_error_set(err, DP_ERESOURCE, "out of memory: a request");
     memset(rq->run, 0, offsetof(run, written));
     rq->run->step = -1;
+    rq->run->records = rq->state->capture != NULL;
+    if (rq->run->records)
+        rq->run->recorded = dp_capture_now(rq->state->capture);
     rq->run->number = atomic_fetch_add_explicit(&runs, 1, memory_order_relaxed) + 1;
     return 0;
 }
@@ -357,6 +360,8 @@ void run_undo(request *rq)
         dp_tensor_unref(names_take(session_user(rq->session), r->named[--r->n_named]));
     while (rq->n_parts > 0)
         dp_tensor_unref(rq->parts[--rq->n_parts].packed);
+    if (r->records && rq->state->capture != NULL && !r->called)
+        dp_capture_undo(rq->state->capture, &r->recorded);
 }
 
 static run *run_free(run *r, struct session *s)
@@ -432,8 +437,10 @@ int run_empty(request *rq, dp_dtype dtype, int ndim, const int64_t *sizes, dp_te
     dp_keyset include, exclude;
 
     dp_state_default(&include, &exclude);
+    dp_ctx_set_capture(rq->ctx, NULL);
     dp_ctx_set_state(rq->ctx, include, exclude, &st->mode);
     int rc = dp_empty(rq->ctx, dtype, DP_DEVICE_CPU, ndim, sizes, DP_CONTIGUOUS, out);
     dp_ctx_set_state(rq->ctx, st->include, st->exclude, &st->mode);
+    dp_ctx_set_capture(rq->ctx, st->capture);
     return rc < 0 ? run_ctx_error(rq, err) : 0;
 }

@@ -59,6 +59,7 @@ void connection_unref(struct connection *c)
     connection_discharge(c);
     dp_keyset_unpin(c->state.pinned);
     drop_maps(c);
+    dp_capture_free(c->state.capture);
     sync_drop(&c->state.failures);
     user_unref(c->user);
     dp_free(c);

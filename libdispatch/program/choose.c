@@ -32,7 +32,12 @@ int dpi_check_scalar(dp_builder *b, const dp_step *s)
         if (!(dpi_builder_tags(b, s->args[k]) & op->arg_tags))
             return dpi_builder_fail(b, DP_ETYPE, "scalar '%s' of argument %zu, which is no number",
                                     op->name, k + 1);
-    return dpi_builder_push(b, s, DP_STEP_SCALAR, i, &(dpi_value_info){.tags = op->result_tags});
+    int rc = dpi_builder_push(b, s, DP_STEP_SCALAR, i, &(dpi_value_info){.tags = op->result_tags});
+    if (rc == 0 && strcmp(op->name, "expect") == 0) {
+        b->p.steps[b->p.n_steps - 1].flags |= DP_STEP_FLAG_EFFECT;
+        b->p.flags |= DP_STEP_FLAG_EFFECT;
+    }
+    return rc;
 }
 
 int dpi_check_select(dp_builder *b, const dp_step *s)

@@ -246,6 +246,21 @@ TEST_OF(or, dpi_scalar_true(&v[0]) || dpi_scalar_true(&v[1]))
 TEST_OF(not, !dpi_scalar_true(&v[0]))
 TEST_OF(is_none, v[0].tag == DP_TAG_NONE)
 
+/* Fail unless both are equal: a program that was captured holds only where a number that depends on
+ * data is what it was.  A NaN is equal to a NaN. */
+static int do_expect(dp_ctx *ctx, const dp_value *v, dp_value *out)
+{
+    bool nan = v[0].tag == DP_TAG_DOUBLE && v[1].tag == DP_TAG_DOUBLE && isnan(v[0].u.d) &&
+               isnan(v[1].u.d);
+
+    *out = v[0];
+    if (nan || (!is_text_of_one(&v[0], &v[1]) && are_equal(&v[0], &v[1])))
+        return 0;
+    return dp_error_set(&ctx->error, DP_EVALUE,
+                        "the program was captured where this number was %.17g, but it is %.17g",
+                        creal(complex_of(&v[1])), creal(complex_of(&v[0])));
+}
+
 const dpi_scalar dpi_scalars[] = {
     {"add", 2, NUMBERS, ARITHMETIC, do_add},
     {"sub", 2, NUMBERS, ARITHMETIC, do_sub},
@@ -271,6 +286,7 @@ const dpi_scalar dpi_scalars[] = {
     {"or", 2, DPI_TAGS_ANY, 1u << DP_TAG_BOOL, do_or},
     {"not", 1, DPI_TAGS_ANY, 1u << DP_TAG_BOOL, do_not},
     {"is_none", 1, DPI_TAGS_ANY, 1u << DP_TAG_BOOL, do_is_none},
+    {"expect", 2, NUMBERS, NUMBERS, do_expect},
 };
 const uint32_t dpi_n_scalars = DPI_COUNT(dpi_scalars);
 

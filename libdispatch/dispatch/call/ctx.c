@@ -138,6 +138,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->threads = 0;
     ctx->stop = (dpi_stop){0};
     clear_label(ctx);
+    ctx->capture = NULL;
     dpi_state_reset(ctx);
 }
 

@@ -83,9 +83,11 @@ struct dp_ctx {
     /* collects the calls that autograd records while a recomputed program runs
      * (autograd/recompute.h); NULL: no such program runs */
     struct dpi_recording *recording;
-    struct dpi_casts *casts; /* autocast's results (casts.h); owned; NULL: none yet */
-    dp_generator *generator; /* locked by the running kernel; holds a reference; NULL: none */
-    const dp_waits *waits;   /* called around waits for a generator; borrowed; NULL: none */
+    struct dp_capture *capture; /* records calls (program/capture.h); borrowed; NULL: none does */
+    uint64_t capture_bits;      /* functionalities that are included while it records */
+    struct dpi_casts *casts;    /* autocast's results (casts.h); owned; NULL: none yet */
+    dp_generator *generator;    /* locked by the running kernel; holds a reference; NULL: none */
+    const dp_waits *waits;      /* called around waits for a generator; borrowed; NULL: none */
     void *waits_arg;
     dp_warning *warnings; /* for the answer to the request; owned, with their texts */
     uint32_t n_warnings, cap_warnings;

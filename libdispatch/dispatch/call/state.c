@@ -145,6 +145,8 @@ void dp_ctx_set_state(dp_ctx *ctx, dp_keyset include, dp_keyset exclude, const d
     dpi_casts_clear(ctx);
     ctx->guarded = false;
     s->include = without_skip_bit(include);
+    if (ctx->capture != NULL)
+        s->include.functionality |= ctx->capture_bits;
     s->exclude = without_fake(exclude);
     s->n_modes = 0;
     ctx->mode = defaults;

@@ -870,4 +870,8 @@ DP_FN_ABOVE(int, dp_cached_cast,
             (dp_ctx * ctx, dp_tensor *t, dp_dtype to, int backend, dp_tensor **out),
             (ctx, t, to, backend, out))
 
+/* The kernel of keys Functionalize and Tracer: record the call in the context's capture, if one
+ * records at the call's key (program.h), and run the call below, with both keys excluded. */
+DP_FN_ABOVE(int, dp_capture_call, (dp_call * call), (call))
+
 #undef DP_FN_ABOVE

@@ -199,6 +199,72 @@ struct dp_step_info {
 /* -- functions for embedders only -- */
 
 #ifndef DISPATCHD_PLUGIN_H
+/* -- capture: a program made of the calls that a context makes --
+ *
+ *     dp_capture_new(ctx, NULL, &c);
+ *     dp_capture_input(ctx, c, "x", &x);
+ *     dp_ctx_set_capture(ctx, c);
+ *     ... calls ...
+ *     dp_ctx_set_capture(ctx, NULL);
+ *     dp_capture_output(ctx, c, "y", &y);
+ *     dp_capture_finish(ctx, c, &program);
+ *     dp_capture_free(c);
+ *
+ * Plugin capture must be loaded.  A capture may last over several requests, and contexts, of one
+ * account.  A call that fails is not in the program.  Only one thread at a time may use it. */
+
+typedef struct dp_capture dp_capture;
+
+typedef struct dp_capture_options {
+    uint32_t size;
+    /* Record calls as they were made, at key Tracer, above autograd and autocast.  Else: at key
+     * Functionalize, what is called below them, with composite operators decomposed. */
+    bool whole;
+    /* Record also calls that return a number, which may depend on the elements of tensors (item).
+     * Such numbers become constants of the program; a run in which a call returns another number
+     * fails.  Else such a call fails. */
+    bool numbers;
+    /* Nothing is computed while calls are recorded: new tensors are fakes.  dp_program_capture()
+     * makes fakes of the inputs, too. */
+    bool fakes;
+} dp_capture_options;
+
+/* `o` may be NULL.  *out owned.  Its memory is charged to the context's account, which must live
+ * until dp_capture_free(). */
+DP_API int dp_capture_new(dp_ctx *ctx, const dp_capture_options *o, dp_capture **out);
+DP_API dp_capture *dp_capture_free(dp_capture *c); /* NULL is allowed; returns NULL */
+/* Make *v, a tensor, a list of tensors or any other value, an input of the program.  A value that
+ * is neither tensor, list, generator nor object is an input that the program does not use, since
+ * calls take plain numbers.  DP_EEXISTS: the capture knows the tensor already. */
+DP_API int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_value *v);
+/* Make `t` a constant of the program, which then holds a reference to it.  Errors as above. */
+DP_API int dp_capture_constant(dp_ctx *ctx, dp_capture *c, const char *name, dp_tensor *t);
+/* Make *v, a value that is not a tensor, or tensors that the capture knows, the next output.
+ * DP_EVALUE: it does not know the tensor. */
+DP_API int dp_capture_output(dp_ctx *ctx, dp_capture *c, const char *name, const dp_value *v);
+/* Record in `c` the calls that the context makes from now on; NULL: record none.  Borrowed until
+ * dp_ctx_reset(), which ends the recording.  While it lasts, the set of included keys has the
+ * capture's key and, with `fakes`, Fake. */
+DP_API void dp_ctx_set_capture(dp_ctx *ctx, dp_capture *c);
+/* Make the program: *out, owned.  The capture can go on afterwards.  Step i of the program has
+ * origin i.  Errors as of dp_builder_add(), for operators that have changed meanwhile. */
+DP_API int dp_capture_finish(dp_ctx *ctx, const dp_capture *c, dp_program **out);
+/* What a capture has recorded so far, to be given to dp_capture_undo(), which forgets what came
+ * later. */
+typedef struct dp_capture_mark {
+    uint32_t n[7];
+} dp_capture_mark;
+DP_API dp_capture_mark dp_capture_now(const dp_capture *c);
+DP_API void dp_capture_undo(dp_capture *c, const dp_capture_mark *to);
+DP_API uint32_t dp_capture_steps(const dp_capture *c); /* number of steps recorded so far */
+/* Run `p` with `inputs` [number of inputs], and capture what it calls: *out, owned, a program with
+ * the same names of inputs and outputs, and with the constants of `p`.  DP_ERUNTIME: a capture
+ * records the calls of `ctx` already. */
+DP_API int dp_program_capture(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
+                              const dp_capture_options *o, dp_program **out);
+
+/* -- text -- */
+
 /* Print a program for people: as lines of text, or as a Graphviz graph (dot).  The string is
  * allocated in arena `a`; NULL: no memory. */
 DP_API const char *dp_program_text(const dp_program *p, dp_arena *a);
