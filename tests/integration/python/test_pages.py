@@ -1,12 +1,15 @@
-"""test_pages.py -- the blocks of docs/python.md run, in order, and print what the page says; the examples run; %%kernel."""
+"""test_pages.py -- the blocks of docs/python.md run, in order, and print what the page says; the examples run, the
+notebook among them; %%kernel."""
 
 import contextlib
 import glob
 import io
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 from harness import BUILD, ROOT, contains, equal, less, main
 
@@ -59,6 +62,33 @@ def test_the_examples_run():
             **os.environ, "PYTHONPATH": os.path.join(ROOT, "clients", "python")})
         equal((done.returncode, done.stderr), (0, ""), path)
         contains(done.stdout, "ok", path)
+
+
+def said(notebook):
+    """Return the source and the printed text of each cell of code, without times."""
+    with open(notebook, encoding="utf-8") as f:
+        cells = [c for c in json.load(f)["cells"] if c["cell_type"] == "code"]
+    texts = [["".join(o["text"] if "text" in o else o.get("data", {}).get("text/plain", o.get("traceback", ""))) for o in c["outputs"]]
+             for c in cells]
+    return [("".join(c["source"]), re.sub(r"[0-9.]+ ms", "... ms", "".join(t))) for c, t in zip(cells, texts)]
+
+
+def test_the_notebook_prints_what_it_shows():
+    if subprocess.run([sys.executable, "-c", "import nbconvert, ipykernel"], capture_output=True).returncode:
+        print("skipped: python3-nbconvert or python3-ipykernel is not there")
+        return
+    path = os.path.join(EXAMPLES, "backend.ipynb")
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--allow-errors", "--output-dir", folder, path],
+            capture_output=True, text=True, timeout=300, env={
+                **os.environ, "PYTHONPATH": os.path.join(ROOT, "clients", "python"), "HOME": folder, "JUPYTER_RUNTIME_DIR": folder,
+                "IPYTHONDIR": folder})
+        equal(done.returncode, 0, done.stderr)
+        want, got = said(path), said(os.path.join(folder, "backend.ipynb"))
+        less(7, len(got), "cells of code")
+        for (source, shown), (_, printed) in zip(want, got):
+            equal(printed, shown, f"cell:\n{source}")
 
 
 class Shell:
