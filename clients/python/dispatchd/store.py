@@ -1,4 +1,4 @@
-"""store.py -- files of tensors in the safetensors format, written and read by the daemon."""
+"""store.py -- tensors beyond a program: files in the safetensors format, and names by which programs share tensors."""
 
 from __future__ import annotations
 
@@ -43,13 +43,36 @@ def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]
         fd.close()
 
 
-def load(path: "str | os.PathLike[str]", prefix: str | None = None) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file by name; with `prefix` those whose names begin with it."""
+def load(path: "str | os.PathLike[str]", prefix: str | None = None, named: bool = False) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file by name; with `prefix` those whose names begin with it.
+
+    named: give each tensor its name in the file, so that open_tensor() finds it; if one name is taken or not valid, no
+    tensor is loaded."""
     fd = Fd(os.open(os.fspath(path), os.O_RDONLY | os.O_CLOEXEC))
     c = current()
     try:
-        params: dict[str, Any] = {"fd": fd} if prefix is None else {"fd": fd, "prefix": prefix}
+        params: dict[str, Any] = {"fd": fd, "named": named} if prefix is None else {"fd": fd, "named": named, "prefix": prefix}
         answer = c.call("store.load", **params)
     finally:
         fd.close()
     return {name: wrap(t, c) for name, t in answer["tensors"].items()}
+
+
+def name_tensor(t: Tensor, name: str) -> None:
+    """Give a tensor a name, by which other programs open the same tensor: what one writes, all see.
+
+    The daemon keeps a named tensor, also after this program has ended, until unlink_tensor()."""
+    c = connection_of(t)
+    t._handle_on(c)
+    c.call("tensor.name", tensor=t._h, name=name)
+
+
+def open_tensor(name: str) -> Tensor:
+    """Return the tensor of a name."""
+    c = current()
+    return wrap(c.call("tensor.open", name=name), c)  # type: ignore[no-any-return]
+
+
+def unlink_tensor(name: str) -> None:
+    """Remove a name; the tensor stays where it is in use."""
+    current().call("tensor.unlink", name=name)

@@ -12,8 +12,8 @@ from dispatchd import private
 OTHER = """
 import sys
 import dispatchd as dd
-with dd.connect(sys.argv[1]) as c:
-    x = dd.tensors.wrap(c.call("tensor.open", name="shared"), c)
+with dd.connect(sys.argv[1]):
+    x = dd.open_tensor("shared")
     x[0] = 42
     print("the other process wrote", x[0].item())
 """
@@ -33,13 +33,13 @@ def main():
         path = os.path.join(folder, "dispatchd.sock")
         daemon = subprocess.Popen([private.program(), "--socket", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            with first_connection(path) as c:
+            with first_connection(path):
                 x = dd.zeros(4)
-                c.call("tensor.name", tensor=x._h, name="shared")
+                dd.name_tensor(x, "shared")
                 array = x.numpy()
                 subprocess.run([sys.executable, "-c", OTHER, path], check=True)
                 print("this process sees", x.tolist(), "and in its array", array[0])
-                c.call("tensor.unlink", name="shared")
+                dd.unlink_tensor("shared")
                 print("ok" if array[0] == 42 else "not shared")
         finally:
             daemon.terminate()

@@ -295,6 +295,18 @@ def test_files():
         back = dd.load(path)
         equal({k: v.tolist() for k, v in back.items()}, {k: v.tolist() for k, v in given.items()})
         equal(list(dd.load(path, prefix="b.")), ["b.c"])
+        named = dd.load(path, named=True)
+        dd.open_tensor("a").fill_(7)
+        equal(named["a"].tolist(), [[7] * 3] * 2, "a tensor that was opened by its name is the same")
+        before = dd.current().call("server.status")["tensors"]
+        raises(lambda: dd.load(path, named=True), dd.AlreadyExists, "'a'")
+        equal(dd.current().call("server.status")["tensors"], before, "tensors after a load that failed")
+        for name in named:
+            dd.unlink_tensor(name)
+        raises(lambda: dd.open_tensor("a"), dd.NotFound, "'a'")
+        dd.name_tensor(given["a"], "given")
+        equal(dd.open_tensor("given").tolist(), given["a"].tolist())
+        dd.unlink_tensor("given")
         equal(os.listdir(folder), ["weights.safetensors"])
         try:
             dd.save({"a": 3}, path)
