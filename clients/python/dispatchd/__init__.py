@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LAZY = {name: module for module, names in {
     "tensors": "Tensor Size",
     "arrays": "tensor as_tensor from_numpy",
-    "autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled",
+    "autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled autocast",
     "dtypes": "dtype finfo iinfo",
     "dlpack": "from_dlpack to_dlpack",
     "generators": "Generator manual_seed seed get_rng_state set_rng_state",
@@ -35,7 +35,7 @@ _LAZY = {name: module for module, names in {
                  "cartesian_prod chain_matmul stft",
     "programs": "program Program",
     "show": "explain table trace",
-    "store": "save load",
+    "store": "save load name_tensor open_tensor unlink_tensor",
     "pipeline": "pipelined synchronize",
     "printing": "set_printoptions",
 }.items() for name in names.split()}

@@ -5,7 +5,8 @@ from typing import Any, Callable, Iterator, Sequence, overload
 from . import autograd as autograd, dtypes as dtypes, nn as nn, optim as optim, plugins as plugins
 from .api import Namespace, Ops
 from .arrays import as_tensor as as_tensor, from_numpy as from_numpy, tensor as tensor
-from .autograd import (enable_grad as enable_grad, inference_mode as inference_mode, is_grad_enabled as is_grad_enabled,
+from .autograd import (autocast as autocast, enable_grad as enable_grad, inference_mode as inference_mode,
+                       is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
                        no_grad as no_grad, set_grad_enabled as set_grad_enabled)
 from .client import Client as Client, Fd as Fd, share as share, socket_path as socket_path
 from .connection import Connection as Connection, connect as connect, current as current, use as use
@@ -15,14 +16,15 @@ from .errors import (AbiMismatch as AbiMismatch, AlreadyExists as AlreadyExists,
                      Closed as Closed, DaemonLost as DaemonLost, DeadlineExceeded as DeadlineExceeded, Error as Error,
                      NotFound as NotFound, PluginCrashed as PluginCrashed, PluginError as PluginError,
                      ResourceExhausted as ResourceExhausted)
-from .functions import (broadcast_shapes as broadcast_shapes, is_tensor as is_tensor)
+from .functions import broadcast_shapes as broadcast_shapes, is_tensor as is_tensor, numel as numel, unique as unique
 from .generators import (Generator as Generator, get_rng_state as get_rng_state, manual_seed as manual_seed, seed as seed,
                          set_rng_state as set_rng_state)
 from .pipeline import pipelined as pipelined, synchronize as synchronize
 from .printing import set_printoptions as set_printoptions
 from .programs import Program as Program, program as program
 from .show import explain as explain, table as table, trace as trace
-from .store import load as load, save as save
+from .store import (load as load, name_tensor as name_tensor, open_tensor as open_tensor, save as save,
+                    unlink_tensor as unlink_tensor)
 from .tensors import Size as Size, Tensor as Tensor
 from .wire import from_wire as from_wire, op_params as op_params, to_wire as to_wire
 

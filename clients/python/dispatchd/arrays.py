@@ -316,8 +316,8 @@ def _map(t: Tensor) -> tuple[dict[str, Any], _Map]:
             # From now on results are in memfds from the start, so that nothing is copied for the next array.
             c.__dict__["_shares"] = True
             c.call("session.set", share_from=_SHARE_FROM)
-        params = f'"tensor":{t._h},"as":"fd"'
-        del params
+        if c._recording is not None:
+            c._recording.refuse("tensor.read")
         id_ = c._send("tensor.read", {"tensor": t._h, "as": "fd"})
         answer = c._answer(id_)
         if "error" in answer:

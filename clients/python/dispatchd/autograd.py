@@ -1,11 +1,13 @@
-"""autograd.py -- gradients: backward, grad, hooks, and the modes in which nothing is recorded."""
+"""autograd.py -- gradients: backward, grad, hooks, and the modes in which nothing is recorded or in which casts are made."""
 
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any, Sequence
 
 from .connection import Connection, current
+from .dtypes import of
 from .encode import connection_of, encode
 from .tensors import Tensor, wrap
 
@@ -15,15 +17,15 @@ class _Mode:
 
     member = ""
 
-    def __init__(self, value: bool) -> None:
+    def __init__(self, value: Any) -> None:
         self._value = value
-        self._before: list[tuple[Connection, bool]] = []
+        self._before: list[tuple[Connection, Any]] = []
 
     def __enter__(self) -> None:
         c = current()
-        before = _state(c).get(self.member, self.member == "grad_enabled")
-        self._before.append((c, before))
+        before = _get(c, self.member)
         _set(c, self.member, self._value)
+        self._before.append((c, before))
 
     def __exit__(self, *exc: object) -> None:
         c, before = self._before.pop()
@@ -33,19 +35,38 @@ class _Mode:
     def __call__(self, f: Any) -> Any:
         @functools.wraps(f)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)(self._value) if isinstance(self, (set_grad_enabled, inference_mode)) else type(self)():  # type: ignore[call-arg]
+            with self._again():
                 return f(*args, **kwargs)
         return wrapped
 
+    def _again(self) -> "_Mode":
+        """Return a mode like this one, for one call of a decorated function."""
+        return type(self)()  # type: ignore[call-arg]
 
-def _state(c: Connection) -> dict[str, bool]:
+
+def modes(c: Connection) -> dict[str, Any]:
+    """Return the modes of a connection that are not as at its start: members of session.set, and what they are."""
     return c.__dict__.setdefault("_modes", {})  # type: ignore[no-any-return]
 
 
-def _set(c: Connection, member: str, value: bool) -> None:
-    if _state(c).get(member, member == "grad_enabled") != value:
-        c.request("session.set", f'"{member}":{"true" if value else "false"}')
-        _state(c)[member] = value
+def _default(member: str) -> Any:
+    return member == "grad_enabled" if not member.startswith("autocast") else '{"enabled":false,"device":' + member[9:] + "}"
+
+
+def _get(c: Connection, member: str) -> Any:
+    return modes(c).get(member, _default(member))
+
+
+def _set(c: Connection, member: str, value: Any) -> None:
+    """Set a mode: True or False, or for `autocast "DEVICE"` the JSON of the param."""
+    if _get(c, member) == value:
+        return
+    text = value if isinstance(value, str) else "true" if value else "false"
+    c.request("session.set", f'"{member.partition(" ")[0]}":{text}')
+    if value == _default(member):
+        del modes(c)[member]
+    else:
+        modes(c)[member] = value
 
 
 class no_grad(_Mode):
@@ -74,6 +95,9 @@ class inference_mode(_Mode):
     def __init__(self, mode: bool = True) -> None:
         super().__init__(mode)
 
+    def _again(self) -> "_Mode":
+        return inference_mode(self._value)
+
 
 class set_grad_enabled(_Mode):
     """Record calls, or not: from now on, or inside `with set_grad_enabled(mode):`."""
@@ -89,15 +113,43 @@ class set_grad_enabled(_Mode):
     def __enter__(self) -> None:
         self._before.append((current(), self._earlier))
 
+    def _again(self) -> "_Mode":
+        return set_grad_enabled(self._value)
+
+
+class autocast(_Mode):
+    """Compute in mixed precision, inside `with autocast("cpu"):` or in a function with the decorator @autocast("cpu"):
+    torch.autocast.
+
+    device_type: "cpu", or the backend of a plugin.  dtype: bfloat16 or float16; by default bfloat16 on the CPU and
+    float16 elsewhere.  enabled: False for a part of such a block that computes as outside of it.  cache_enabled: may a
+    request cast a parameter once and use it several times?"""
+
+    def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+        if not isinstance(device_type, str):
+            raise TypeError(f"autocast() takes a type of device, such as \"cpu\", first, got {type(device_type).__name__}")
+        self._given = device_type, dtype, enabled, cache_enabled
+        device = json.dumps(device_type)
+        members = ['"enabled":true', f'"device":{device}']
+        if dtype is not None:
+            members.append(f'"dtype":"{of(dtype)}"')
+        if cache_enabled is not None:
+            members.append(f'"cache":{"true" if cache_enabled else "false"}')
+        self.member = "autocast " + device
+        super().__init__("{" + ",".join(members) + "}" if enabled else _default(self.member))
+
+    def _again(self) -> "_Mode":
+        return autocast(*self._given)
+
 
 def is_grad_enabled() -> bool:
     """Are calls recorded?"""
-    return _state(current()).get("grad_enabled", True)
+    return bool(_get(current(), "grad_enabled"))
 
 
 def is_inference_mode_enabled() -> bool:
     """Is inference mode on?"""
-    return _state(current()).get("inference", False)
+    return bool(_get(current(), "inference"))
 
 
 def _flags(retain_graph: bool | None, create_graph: bool) -> str:
@@ -141,6 +193,13 @@ def grad(outputs: "Tensor | Sequence[Tensor]", inputs: "Tensor | Sequence[Tensor
     return found
 
 
+def numbers(tensors: Sequence[Tensor], c: Connection) -> list[int]:
+    """Return the handles of tensors, which must be of the session of connection `c`."""
+    for t in tensors:
+        t._handle_on(c)
+    return [t._h for t in tensors]
+
+
 def get_grad(t: Tensor) -> Tensor | None:
     """Return the gradient that backward() has accumulated for `t`."""
     t._info
@@ -151,7 +210,7 @@ def get_grad(t: Tensor) -> Tensor | None:
 def get_grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
     """Return the gradient of each tensor, by one wait for all of them."""
     c = connection_of(tensors[0])
-    answers = c.all_waited("grad.get", [f'"tensor":{t._h}' for t in tensors])
+    answers = c.all_waited("grad.get", [f'"tensor":{n}' for n in numbers(tensors, c)])
     return [wrap(a["grad"], c) for a in answers]
 
 
@@ -165,7 +224,7 @@ def zero_grad(tensors: Sequence[Tensor]) -> None:
     """Remove the gradients of tensors."""
     if tensors:
         c = connection_of(tensors[0])
-        c.request("grad.zero", f'"tensors":[{",".join(str(t._h) for t in tensors)}]')
+        c.request("grad.zero", f'"tensors":[{",".join(map(str, numbers(tensors, c)))}]')
 
 
 def hook(t: Tensor, op: str | None) -> None:
@@ -177,4 +236,4 @@ def hook(t: Tensor, op: str | None) -> None:
 def graph(*tensors: Tensor) -> dict[str, Any]:
     """Return what was recorded for tensors: nodes and edges (docs/gradients.md)."""
     c = connection_of(tensors[0])
-    return c.waited("grad.graph", f'"tensors":[{",".join(str(t._h) for t in tensors)}]')
+    return c.waited("grad.graph", f'"tensors":[{",".join(map(str, numbers(tensors, c)))}]')

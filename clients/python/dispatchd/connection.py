@@ -90,6 +90,19 @@ class Session:
         return found
 
 
+class _NotRecorded:
+    def __init__(self, recording: Any) -> None:
+        self._recording = recording
+
+    def __enter__(self) -> None:
+        if self._recording is not None:
+            self._before, self._recording.paused = self._recording.paused, True
+
+    def __exit__(self, *exc: object) -> None:
+        if self._recording is not None:
+            self._recording.paused = self._before
+
+
 class Connection(Client):
     """A connection to the daemon, made by connect(): a Client, and the place where tensors live.
 
@@ -141,7 +154,8 @@ class Connection(Client):
             if self._tracing is not None and method == "op.call":
                 return self._traced(params, cell)
             if self._recording is not None:
-                self._recording.add(method, params, into, cell)
+                params = self._recording.add(method, params, into, cell)
+                line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
             elif self._drops:
                 line = self._release_line() + line
             if self._held:
@@ -328,8 +342,7 @@ class Connection(Client):
                 if self._lines or self._pending:
                     self.settle()
                 if self._recording is not None:
-                    if method == "tensor.read":
-                        raise RuntimeError("a function that becomes a program cannot read values: return the tensor instead")
+                    self._recording.refuse(method)
                 elif self._drops:
                     self.send_bytes(self._release_line().encode())
                 return super().call(method, **params)
@@ -355,7 +368,12 @@ class Connection(Client):
                     self._unclaimed = cell  # until results() has made tensors of the outputs
             finally:
                 self.pipelined = depth
-        return _decode(cell[0].decode())["result"]  # type: ignore[no-any-return]
+        result: dict[str, Any] = _decode(cell[0].decode())["result"]
+        return result if self._recording is None else self._recording.as_given(result, params)  # type: ignore[no-any-return]
+
+    def not_recorded(self) -> "_NotRecorded":
+        """Leave calls inside `with` this out of the program, while a function is recorded as one."""
+        return _NotRecorded(self._recording)
 
     def all_waited(self, method: str, params: list[str]) -> list[dict[str, Any]]:
         """Send a request for each of `params` at once, and return their results."""

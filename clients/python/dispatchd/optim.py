@@ -26,6 +26,7 @@ class Optimizer:
                     raise ValueError(f"Invalid {name}: {value}, it must be at least {least}" +
                                      (f" and below {below}" if below < float("inf") else ""))
         self.defaults = defaults
+        self.changes = 0  # how often groups or states were replaced: recorded programs use the old ones
         self.state: dict[Tensor, dict[str, Tensor]] = {}
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
@@ -42,10 +43,16 @@ class Optimizer:
         for p in listed:
             if not isinstance(p, Tensor):
                 raise TypeError(f"an optimizer takes tensors, got {type(p).__name__}")
-            if p in self.state:
-                raise ValueError("some parameters appear in more than one parameter group")
-            self.state[p] = {}
+        if listed:
+            c = connection_of(listed[0])
+            known = c.all_waited("tensor.describe", [f'"tensor":{n}' for n in autograd.numbers(listed, c)])
+            if not all(t.get("is_leaf", True) or t.get("retains_grad", False) for t in known):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        if len(set(listed)) < len(listed) or not self.state.keys().isdisjoint(listed):
+            raise ValueError("some parameters appear in more than one parameter group, or twice in one")
+        self.state.update((p, {}) for p in listed)
         self.param_groups.append({**self.defaults, **group, "params": listed})
+        self.changes += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove the gradients of all parameters.  set_to_none: False sets them to zero instead."""
@@ -59,8 +66,14 @@ class Optimizer:
                 g.zero_()
 
     def options(self, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the keyword arguments of the operator for a group."""
-        return {k: v for k, v in group.items() if k != "params"}
+        """Return the keyword arguments of the operator for a group; other members, such as a scheduler's, are not ours."""
+        return {k: group[k] for k in self.defaults}
+
+    def settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        """Return what a recorded program has as constants, for comparison: the options but a learning rate that is a
+        number, and which state the parameters have."""
+        return self.changes, *[id(v) if isinstance(v, Tensor) else v for k, v in group.items()
+                               if k in self.defaults and (k != "lr" or isinstance(v, Tensor))]
 
     def step(self, closure: Any = None) -> Any:
         """Change all parameters by their gradients.  closure: computes the loss anew and returns it."""
@@ -88,25 +101,25 @@ class Optimizer:
                 continue
             for p in params:
                 if name not in self.state[p]:
-                    self.state[p][name] = self._new_state(name, p)
+                    self.state[p][name] = self._new_state(group, name, p)
             lists.append([self.state[p][name] for p in params])
         c = connection_of(params[0])
+        if c._recording is not None:
+            options["lr"] = c._recording.learning_rate(self, group)
         more = ",".join(f'"{k}":{encode(v, c)}' for k, v in options.items())
         c.request("op.call", f'"op":"optim::{self.op}","args":{encode(lists, c)},"kwargs":{{{more}}}')
 
-    def _new_state(self, name: str, p: Tensor) -> Tensor:
+    def _new_state(self, group: dict[str, Any], name: str, p: Tensor) -> Tensor:
         from .api import call_named
-        c = connection_of(p)
-        if c._recording is not None:  # state is used by a program, not made by it
-            c._recording.paused = True
-        try:
-            with autograd.no_grad():
-                if name == "step":
-                    return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
-                return call_named("zeros_like", p)  # type: ignore[no-any-return]
-        finally:
-            if c._recording is not None:
-                c._recording.paused = False
+        # Of a program, state is an input: it is used, not made.
+        with connection_of(p).not_recorded(), autograd.no_grad():
+            if name == "step":
+                return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
+            return call_named("full_like", p, self._initial(group))  # type: ignore[no-any-return]
+
+    def _initial(self, group: dict[str, Any]) -> float:
+        """Return the value with which state of a parameter begins."""
+        return 0
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state by index of parameter, and the groups with indices, in the form of torch.optim."""
@@ -125,6 +138,7 @@ class Optimizer:
             group.update({k: v for k, v in old.items() if k != "params"})
             for p, i in zip(group["params"], old["params"]):
                 self.state[p] = {k: v.clone() for k, v in saved["state"].get(i, {}).items()}
+        self.changes += 1
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.defaults.items())})"
@@ -132,7 +146,13 @@ class Optimizer:
 
 _RANGES: dict[str, tuple[float, float]] = {
     "lr": (0, float("inf")), "momentum": (0, float("inf")), "weight_decay": (0, float("inf")), "eps": (0, float("inf")),
-    "alpha": (0, float("inf")), "betas": (0, 1)}
+    "alpha": (0, float("inf")), "betas": (0, 1), "lr_decay": (0, float("inf")),
+    "initial_accumulator_value": (0, float("inf"))}
+
+
+def _with_betas(options: dict[str, Any]) -> dict[str, Any]:
+    options["beta1"], options["beta2"] = options.pop("betas")
+    return options
 
 
 class SGD(Optimizer):
@@ -174,9 +194,7 @@ class Adam(Optimizer):
                                       maximize=maximize))
 
     def options(self, group: dict[str, Any]) -> dict[str, Any]:
-        found = super().options(group)
-        found["beta1"], found["beta2"] = found.pop("betas")
-        return found
+        return _with_betas(super().options(group))
 
 
 class AdamW(Adam):
@@ -200,3 +218,36 @@ class RMSprop(Optimizer):
                  momentum: float = 0, centered: bool = False, maximize: bool = False) -> None:
         super().__init__(params, dict(lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum,
                                       centered=centered, maximize=maximize))
+
+
+class Adagrad(Optimizer):
+    """Adagrad: torch.optim.Adagrad."""
+
+    op, slots = "adagrad_", (("state_sums", "sum", None), ("state_steps", "step", None))
+
+    def __init__(self, params: Iterable[Any], lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+                 initial_accumulator_value: float = 0, eps: float = 1e-10, *, maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, lr_decay=lr_decay, weight_decay=weight_decay,
+                                      initial_accumulator_value=initial_accumulator_value, eps=eps, maximize=maximize))
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        found = super().options(group)
+        del found["initial_accumulator_value"]
+        return found
+
+    def _initial(self, group: dict[str, Any]) -> float:
+        return group["initial_accumulator_value"]  # type: ignore[no-any-return]
+
+
+class Lion(Optimizer):
+    """Lion, which moves each parameter by the sign of its momentum (Chen et al. 2023, "Symbolic Discovery of
+    Optimization Algorithms", algorithm 2); PyTorch 1.13 has none."""
+
+    op, slots = "lion_", (("exp_avgs", "exp_avg", None),)
+
+    def __init__(self, params: Iterable[Any], lr: Any = 1e-4, betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0,
+                 *, maximize: bool = False) -> None:
+        super().__init__(params, dict(lr=lr, betas=tuple(betas), weight_decay=weight_decay, maximize=maximize))
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        return _with_betas(super().options(group))

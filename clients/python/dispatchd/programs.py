@@ -7,14 +7,17 @@ import json
 import re
 from typing import Any, Callable
 
+from . import autograd
 from .api import call_named, known
 from .connection import Cell, Connection, current
-from .encode import connection_of
-from .errors import Error
+from .encode import connection_of, encode
 from .tensors import Tensor, make
 
 _NUMBER = re.compile(r"(int|SymInt|Scalar|float)(\[\d+\])?\??$")  # types of arguments that one int fits
 _HANDLE = re.compile(r'\{"tensor":(-?\d+)\}')
+_STAND_INS = -(1 << 52)  # handles of stand-ins, far from those of tensors
+# methods that are called while a function is recorded and that are no part of the program: they ask, or make constants
+_ASIDE = ("tensor.create", "generator.create", "generator.state", "map.release", "plugin.list", "program.", "registry.", "server.")
 
 
 class Recording:
@@ -23,27 +26,64 @@ class Recording:
     def __init__(self, c: Connection, arguments: list[Tensor]) -> None:
         self.c = c
         self.requests: list[tuple[str, str, int, Cell]] = []  # method, params, `into`, cell
-        self.names: dict[int, str] = {t._h: f"arg{i}" for i, t in enumerate(arguments)}
+        # A function may use a tensor as its argument and as a variable of its own.  Each argument has a stand-in, with a
+        # handle that only the recording knows, so that the two uses are told apart.
+        self.stand_ins = {id(t): _stand_in(t, n) for n, t in enumerate(arguments)}
+        self._handles = {self.stand_ins[id(t)]._h: t._h for t in arguments}
+        self.names: dict[int, str] = {self.stand_ins[id(t)]._h: f"arg{i}" for i, t in enumerate(arguments)}
         self.captured: dict[int, str] = {}
-        self.kept: list[Tensor] = []  # tensors that the function used besides its arguments
         self.paused = False  # are requests left out?
-        self.grad_enabled = _grad_enabled(c)
+        self.rates: list[tuple[Any, dict[str, Any], tuple[Any, ...], Any, Any]] = []  # see learning_rate()
+        self.modes = dict(autograd.modes(c))
         self._steps: list[str] = []
         self._backwards: list[_Backward] = []  # calls of backward() that add to leaves
         self._zeroed: dict[int, int] = {}  # handle of a leaf -> how many of them came before its last zero_grad()
         self._added: set[int] = set()  # leaves whose gradients were read, and never removed
 
-    def add(self, method: str, params: str, into: int, cell: Cell) -> None:
-        """Note a request; refuse one that a program cannot make."""
-        if self.paused or method == "tensor.describe":
-            return
-        if method not in ("op.call", "grad.backward", "grad.get", "grad.zero", "session.set", "tensor.create"):
+    def add(self, method: str, params: str, into: int, cell: Cell) -> str:
+        """Note a request, and return its params as they are sent; refuse one that a program cannot make."""
+        if not self.paused and method != "tensor.describe":
+            if method == "session.set" and not json.loads("{" + params + "}").keys() <= {"grad_enabled", "autocast"}:
+                raise RuntimeError(f"a function that becomes a program cannot change the session ({params}): do that before it "
+                                   "is called")
+            if method not in ("op.call", "grad.backward", "grad.get", "grad.zero", "session.set"):
+                self.refuse(method)
+            self.requests.append((method, params, into, cell))
+        if not any(str(h) in params for h in self._handles):
+            return params
+        return _compact(_renamed(json.loads("{" + params + "}"), self._handles))[1:-1]
+
+    def refuse(self, method: str) -> None:
+        """Raise the error about a method that no program calls, unless the recorded program is the same without it."""
+        if method == "tensor.read":
+            raise RuntimeError("a function that becomes a program cannot read values: return the tensor instead")
+        if not self.paused and not method.startswith(_ASIDE):
             raise RuntimeError(f"a function that becomes a program cannot use {method}: it may call operators, backward() and "
                                "optimizers, and read shapes; values can be read from what it returns")
-        if method == "session.set" and set(json.loads("{" + params + "}")) != {"grad_enabled"}:
-            raise RuntimeError(f"a function that becomes a program cannot change the session ({params}): do that before it "
-                               "is called")
-        self.requests.append((method, params, into, cell))
+
+    def as_given(self, result: Any, params: str) -> Any:
+        """Return a result with the handles of stand-ins in the place of the arguments' that the request has written."""
+        given = {h: n for n, h in self._handles.items() if str(n) in params}
+        return _renamed(result, given) if given else result
+
+    def end(self, arguments: list[Tensor]) -> None:
+        """Let the stand-ins that the function has stored be the arguments themselves, which they keep alive."""
+        for t in arguments:
+            s = self.stand_ins[id(t)]
+            s._h, s._cell = t._h, [*s._cell[:3], t]
+
+    def learning_rate(self, optimizer: Any, group: dict[str, Any]) -> Tensor:
+        """Return the learning rate of a group as a tensor: Program changes its value when the group's has changed."""
+        rate: Tensor
+        for _, known, _, rate, _ in self.rates:
+            if known is group:
+                return rate
+        rate = given = group["lr"]
+        if not isinstance(given, Tensor):
+            with self.c.not_recorded(), autograd.no_grad():
+                rate = call_named("full", [], float(given), dtype="float64")
+        self.rates.append((optimizer, group, optimizer.settings(group), rate, given))
+        return rate
 
     def _refs(self, text: str) -> str:
         def one(match: re.Match[str]) -> str:
@@ -56,12 +96,13 @@ class Recording:
 
     def steps(self) -> list[str]:
         """Return the steps as JSON."""
-        mode = ""
+        mode, modes = "", dict(self.modes)
         for n, (method, params, into, cell) in enumerate(self.requests):
             given = json.loads("{" + params + "}") if method != "op.call" else {}
             if method == "session.set":
-                on = given["grad_enabled"]
-                mode = "" if on == self.grad_enabled else f',"grad_enabled":{"true" if on else "false"}'
+                for member, value in given.items():
+                    modes[member if member == "grad_enabled" else f"autocast {json.dumps(value['device'])}"] = value
+                mode = self._mode(modes)
             elif method == "op.call":
                 self._steps.append(self._step(n, params, into, cell, mode))
             elif method == "grad.backward":
@@ -80,6 +121,21 @@ class Recording:
             raise RuntimeError("a function that becomes a program uses gradients to which the next call would add: call "
                                "zero_grad() in it")
         return [re.sub(r',"_":""', "", s) for s in self._steps if s]
+
+    def _mode(self, modes: dict[str, Any]) -> str:
+        """Return the members of a step that has these modes and not those in which the function was called."""
+        text = ""
+        grad_enabled = modes.get("grad_enabled", True)
+        if grad_enabled != self.modes.get("grad_enabled", True):
+            text += f',"grad_enabled":{"true" if grad_enabled else "false"}'
+        before, now = ({k: v for k, v in m.items() if k.startswith("autocast") and v["enabled"]} for m in (
+            {k: json.loads(v) if isinstance(v, str) else v for k, v in m.items()} for m in (self.modes, modes)))
+        if len(now) > 1 and now != before:
+            raise RuntimeError("a function that becomes a program uses autocast of several devices at once "
+                               f"({', '.join(k[9:] for k in now)}): a step of a program has that of one")
+        if now != before:
+            text += f',"autocast":{_compact(next(iter(now.values()), {"enabled": False}))}'
+        return text
 
     def _want(self, b: "_Backward", leaf: Any, g: Any) -> None:
         """Let the step of a backward() compute the gradient `g` of `leaf`."""
@@ -107,11 +163,12 @@ class Recording:
         self._want(self._backwards[-1], {"tensor": leaf}, g)
 
     def _step(self, n: int, params: str, into: int, cell: Cell, mode: str) -> str:
-        text = self._refs(_joined(re.sub(r',"into":-?\d+', "", params)))
+        text = self._refs(_joined(re.sub(r',"into":-?\d+|,"trace":true$', "", params)))
         names: list[str | None] = []
-        for i, output in enumerate(_result(cell)["outputs"]):
+        used = set(map(int, _HANDLE.findall(params)))
+        for i, output in enumerate(self.as_given(_result(cell)["outputs"], params)):
             name: str | None = f"v{n}" if i == 0 else f"v{n}_{i}"
-            if isinstance(output, dict) and output.get("tensor", 0) in self.names:
+            if isinstance(output, dict) and output.get("tensor", 0) in used:
                 name = None  # an argument that the operator has written
             elif isinstance(output, dict) and "tensor" in output:
                 self.names[output["tensor"]] = str(name)
@@ -154,8 +211,15 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _grad_enabled(c: Connection) -> bool:
-    return c.__dict__.get("_modes", {}).get("grad_enabled", True)  # type: ignore[no-any-return]
+def _renamed(value: Any, handles: dict[int, int]) -> Any:
+    """Return params, or a result, with other handles of tensors."""
+    if isinstance(value, list):
+        return [_renamed(v, handles) for v in value]
+    if not isinstance(value, dict):
+        return value
+    return {k: handles.get(v, v) if k == "tensor" else [handles.get(h, h) for h in v]
+            if k == "tensors" and isinstance(v, list) and all(type(h) is int for h in v) else _renamed(v, handles)
+            for k, v in value.items()}
 
 
 def _result(cell: Cell) -> dict[str, Any]:
@@ -190,17 +254,11 @@ def _kind(value: Any, tensors: list[Tensor]) -> Any:
     return type(value), repr(value) if isinstance(value, (float, complex)) else value
 
 
-def _stand_in(t: Tensor) -> Tensor:
-    """Return a tensor for an argument while the function is recorded, so that the function's use of the same tensor as a
-    variable of its own is told from its use as the argument.  One that requires a gradient stands for itself: an alias of
-    it would be no leaf."""
-    if t.requires_grad:
-        return t
-    try:
-        made: Tensor = call_named("alias", t)
-        made._info
-    except Error:  # of a layout that has no views
-        return t
+def _stand_in(t: Tensor, n: int) -> Tensor:
+    """Return the stand-in for argument `n` of a function that is recorded: no handle is released with it."""
+    t._info
+    made: Tensor = Tensor.__new__(Tensor)
+    made._c, made._h, made._cell = t._c, _STAND_INS - n, list(t._cell)
     return made
 
 
@@ -225,27 +283,66 @@ def _own(c: Connection, handle: int) -> Tensor:
     return make(c, handle, [None, 0, None])
 
 
+class _Made:
+    """One recorded program: its number, its inputs besides the arguments, and what its function returns."""
+
+    def __init__(self, c: Connection, number: int, names: list[str], kept: list[Tensor], kind: Any, rates: list[Any]) -> None:
+        self.c, self.number, self.names, self.kept, self.kind, self.rates = c, number, names, kept, kind, rates
+
+    def is_current(self, c: Connection) -> bool:
+        """Have the optimizers still the options that were recorded?  A learning rate that has changed is given to the
+        program, by a call on connection `c`."""
+        for i, (optimizer, group, settings, rate, known) in enumerate(self.rates):
+            if optimizer.settings(group) != settings:
+                return False
+            now = group["lr"]
+            if now is not known:
+                if now != known:
+                    c.request("op.call", f'"op":"aten::fill_.Scalar","args":[{rate._handle_on(c)},{encode(float(now), c)}]')
+                self.rates[i] = optimizer, group, settings, rate, now
+        return True
+
+    def release(self) -> None:
+        """Let the daemon forget the program, unless its connection is in use."""
+        c = self.c
+        if not c.session.closed and c.lock.acquire(blocking=False):
+            try:
+                if not c._pending and not c._lines and not c._out:
+                    c.notify("program.release", program=self.number)
+            except OSError:
+                pass  # the next call says that the daemon is lost
+            finally:
+                c.lock.release()
+
+
 class Program:
     """A function that runs as a program of the daemon, one request a call; dispatchd.program() makes it.
 
     The first call with tensors of new shapes or dtypes runs the function and records its calls; further ones run the
     program.  Numbers and other arguments are part of the program: other values record another one.  So are the options of
-    optimizers: a learning rate that changes is a tensor.  Gradients of backward() are values of the program: after the
-    first call it leaves none in .grad."""
+    optimizers, but for the learning rate: it may change from call to call.  Gradients of backward() are values of the
+    program: after the first call it leaves none in .grad."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         functools.update_wrapper(self, f)
         self._f = f
-        self._made: dict[Any, tuple[Connection, int, list[str], list[Tensor], Any]] = {}
+        self._made: dict[Any, _Made] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors: list[Tensor] = []
         kinds = _kind([args, *sorted(kwargs.items())], tensors)
-        key = _grad_enabled(connection_of(tensors[0]) if tensors else current()), kinds
-        made = self._made.get(key)
-        if made is None or made[0].session.closed:
+        c = connection_of(tensors[0]) if tensors else current()
+        if c._recording is not None:  # within another program this function is a part of it
+            return self._f(*args, **kwargs)
+        key = c.session, tuple(sorted(autograd.modes(c).items())), kinds
+        try:
+            made = self._made.get(key)
+        except TypeError as e:
+            raise TypeError(f"a function that becomes a program takes tensors, numbers, strings, and lists and dicts of them: "
+                            f"{e}; dispatchd.tensor() makes a tensor of an array") from None
+        if made is None or (made.rates and not made.is_current(c)):
             return self._record(key, args, kwargs, tensors)
-        c, number, captured, kept, kind = made
+        number, captured, kept, kind = made.number, made.names, made.kept, made.kind
         inputs = ",".join([f'"arg{i}":{t._handle_on(c)}' for i, t in enumerate(tensors)] +
                           [f'"{n}":{t._handle_on(c)}' for n, t in zip(captured, kept)])
         if kind is Tensor:
@@ -258,23 +355,27 @@ class Program:
         return None if not found else tuple(found) if kind is tuple else kind(*found)  # or of dispatchd.return_types
 
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
-        c = connection_of(tensors[0]) if tensors else current()
-        if c._recording is not None:  # within another program this function is a part of it
-            return self._f(*args, **kwargs)
+        c: Connection = key[0].here()
         c.raise_failed()
         depth, c.pipelined = c.pipelined, 0
+        recording = Recording(c, tensors)
+        stand_ins = recording.stand_ins
         try:
-            stand_ins = {id(t): _stand_in(t) for t in tensors}
-            recording = c._recording = Recording(c, [stand_ins[id(t)] for t in tensors])
+            c._recording = recording
             result = self._f(*_replaced(args, stand_ins), **_replaced(kwargs, stand_ins))
+            steps = recording.steps()
+            results = result if isinstance(result, tuple) else () if result is None else (result,)
+            if not all(isinstance(r, Tensor) for r in results):
+                raise TypeError(f"a function that becomes a program returns tensors, got {[type(r).__name__ for r in results]}")
+            outputs = [json.loads(re.sub(r',"_":""', "", recording._refs(f'{{"tensor":{r._h}}}'))) for r in results]
         finally:
             c._recording = None
             c.pipelined = depth
-        results = result if isinstance(result, tuple) else () if result is None else (result,)
-        if not all(isinstance(r, Tensor) for r in results):
-            raise TypeError(f"a function that becomes a program returns tensors, got {[type(r).__name__ for r in results]}")
-        steps = recording.steps()
-        outputs = [json.loads(re.sub(r',"_":""', "", recording._refs(f'{{"tensor":{r._h}}}'))) for r in results]
+            recording.end(tensors)
+        if [o.settings(group) for o, group, *_ in recording.rates] != [r[2] for r in recording.rates] or any(
+                group["lr"] is not given for _, group, _, _, given in recording.rates):
+            raise RuntimeError("a function that becomes a program cannot change the options of an optimizer after its step: do "
+                               "that between the calls")
         for i, o in enumerate(outputs):
             if "index" in o or o["ref"].startswith(("arg", "kept")):
                 steps.append(f'{{"op":"aten::alias","args":[{json.dumps(o)}],"as":["out{i}"]}}')
@@ -285,24 +386,21 @@ class Program:
             {"name": n, "type": "Tensor"} for n in names]
         number = c.call("program.create", inputs=listed, steps=[json.loads(s) for s in steps],
                         outputs=[o["ref"] for o in outputs])["program"]
-        self._made[key] = c, number, names, kept, Tensor if isinstance(result, Tensor) else type(result)
+        for other, old in list(self._made.items()):
+            if other == key or other[0].closed:
+                del self._made[other]
+                old.release()
+        self._made[key] = _Made(c, number, names, kept, Tensor if isinstance(result, Tensor) else type(result), recording.rates)
         return _replaced(result, {id(stand_ins[id(t)]): t for t in tensors})
 
     def text(self) -> str:
         """Return the steps of the programs that were recorded, as text."""
-        return "\n".join(c.call("program.describe", program=n, format="text")["text"]
-                         for c, n, *_ in self._made.values() if not c.session.closed)
+        return "\n".join(m.c.call("program.describe", program=m.number, format="text")["text"]
+                         for m in self._made.values() if not m.c.session.closed)
 
     def __del__(self) -> None:
-        for c, number, *_ in getattr(self, "_made", {}).values():
-            if not c.session.closed and c.lock.acquire(blocking=False):
-                try:
-                    if not c._pending and not c._lines and not c._out:
-                        c.notify("program.release", program=number)
-                except OSError:
-                    pass  # the next call says that the daemon is lost
-                finally:
-                    c.lock.release()
+        for made in getattr(self, "_made", {}).values():
+            made.release()
 
 
 def program(f: Callable[..., Any]) -> Program:

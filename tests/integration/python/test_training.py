@@ -35,7 +35,8 @@ def network(seed=5):
 OPTIMIZERS = [("SGD", dict(lr=0.1)), ("SGD", dict(lr=0.1, momentum=0.9)), ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True)),
               ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.5, weight_decay=0.01)), ("Adam", dict(lr=0.01)),
               ("Adam", dict(lr=0.01, amsgrad=True, weight_decay=0.1)), ("AdamW", dict(lr=0.01)), ("RMSprop", dict(lr=0.01)),
-              ("RMSprop", dict(lr=0.01, momentum=0.9, centered=True))]
+              ("RMSprop", dict(lr=0.01, momentum=0.9, centered=True)), ("Adagrad", dict(lr=0.1)),
+              ("Adagrad", dict(lr=0.1, lr_decay=0.1, weight_decay=0.01, initial_accumulator_value=0.5))]
 
 
 def test_optimizers_train_as_pytorch_does():
@@ -99,6 +100,142 @@ def test_parameters_whose_gradients_come_late():
         raise AssertionError("no error for a tensor as parameters")
 
 
+def raises(f, kind, *parts):
+    """f must raise `kind` with a message that has every part."""
+    try:
+        got = f()
+    except kind as e:
+        for part in parts:
+            contains(str(e), part, "message")
+    else:
+        raise AssertionError(f"got {got!r}, want {kind.__name__}")
+
+
+def test_lion():
+    def step(w, m):  # Chen et al. 2023, algorithm 2
+        g = 2 * w
+        return w * (1 - 0.1 * 0.01) - 0.1 * (0.9 * m + 0.1 * g).sign(), 0.99 * m + 0.01 * g
+    w, (want, m) = dd.tensor([1.0, -2.0, 0.05], requires_grad=True), (torch.tensor([1.0, -2.0, 0.05]), torch.zeros(3))
+    o = dd.optim.Lion([w], lr=0.1, weight_decay=0.01)
+    for k in range(5):
+        o.zero_grad()
+        (w * w).sum().backward()
+        o.step()
+        want, m = step(want, m)
+        close(w, want, f"step {k}")
+
+
+def test_what_optimizers_refuse():
+    w = dd.ones(2, requires_grad=True)
+    raises(lambda: dd.optim.SGD([w * 2], lr=0.1), ValueError, "can't optimize a non-leaf Tensor")
+    raises(lambda: dd.optim.Adam([w, w]), ValueError, "more than one parameter group")
+    raises(lambda: dd.optim.Adam([]), ValueError, "empty parameter list")
+    raises(lambda: dd.optim.Adam([w, 3]), TypeError, "int")
+    raises(lambda: dd.optim.Adagrad([w], lr_decay=-1), ValueError, "lr_decay", "-1")
+    with dd.connect() as other, other:
+        v = dd.ones(2, requires_grad=True)
+        raises(lambda: dd.optim.SGD([w, v], lr=0.1), RuntimeError, "another connection's session")
+
+
+def test_learning_rates_change_between_calls():
+    def train(lib, optim, wrap):
+        w = [lib.tensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+        o = optim.Adam([{"params": w[:1]}, {"params": w[1:], "lr": 0.3, "initial_lr": 0.3}], lr=0.1)
+
+        def step(x):
+            o.zero_grad()
+            (((w[0] + w[1]) * x) ** 2).sum().backward()
+            o.step()
+            return w[0] * 1
+        run, losses = wrap(step), []
+        for k in range(8):
+            losses.append(run(lib.tensor([0.5, 1.0])).tolist())
+            o.param_groups[1]["lr"] *= 0.5
+            if k == 4:
+                o.param_groups[0]["betas"] = (0.5, 0.9)
+            if k == 5:
+                o.load_state_dict(o.state_dict())
+        return losses, run
+    want, _ = train(torch, torch.optim, lambda f: f)
+    got, run = train(dd, dd.optim, dd.program)
+    less(max(abs(a - b) for u, v in zip(got, want) for a, b in zip(u, v)), 1e-5, f"{got}, {want}")
+    equal(run.text().count("optim::adam_"), 2, "programs other than the newest are released")
+
+    w = dd.tensor([1.0], requires_grad=True)
+    o = dd.optim.SGD([w], lr=0.1)
+
+    def odd(x):
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+        o.param_groups[0]["lr"] = 0.2
+        return x
+    raises(lambda: dd.program(odd)(dd.ones(1)), RuntimeError, "options of an optimizer")
+
+
+AUTOCAST = [lambda lib, x, w: x @ w, lambda lib, x, w: (x @ w).exp(), lambda lib, x, w: lib.nn.functional.linear(x, w, w[0]),
+            lambda lib, x, w: lib.cat([x @ w, x]), lambda lib, x, w: (x @ w).softmax(1).sum()]
+
+
+def test_autocast():
+    torch.manual_seed(1)
+    t = torch.randn(4, 4) / 2, torch.randn(4, 4) / 2
+    d = [dd.tensor(x) for x in t]
+    for n, f in enumerate(AUTOCAST):
+        with torch.autocast("cpu"):
+            want = f(torch, *t)
+        for run in f, dd.program(lambda lib, *a: f(dd, *a)):  # noqa: B023
+            with dd.autocast("cpu"):
+                run(dd if run is f else "dd", *d)
+                got = run(dd if run is f else "dd", *d)
+            equal((n, got.dtype), (n, str(want.dtype).removeprefix("torch.")))
+            close(got, want, f"{n}", 0.05)
+            got = run(dd if run is f else "dd", *d)
+            equal((n, got.dtype), (n, "float32"), "outside")
+
+    x, w = d
+    with dd.autocast("cpu", dtype=dd.float16):
+        raises(lambda: x @ w, RuntimeError, "Half")
+        with dd.autocast("cpu", enabled=False):
+            equal((x @ w).dtype, dd.float32)
+        with dd.autocast(device_type="cpu", dtype=torch.bfloat16, cache_enabled=False):
+            equal((x @ w).dtype, dd.bfloat16)
+        raises(lambda: x @ w, RuntimeError, "Half")
+    decorated = dd.autocast("cpu")(lambda: x @ w)
+    equal([decorated().dtype, decorated().dtype, (x @ w).dtype], [dd.bfloat16, dd.bfloat16, dd.float32])
+    raises(lambda: dd.autocast(), TypeError, "device_type")
+    raises(lambda: dd.autocast(dd.bfloat16).__enter__(), (ValueError, RuntimeError), "bfloat16")
+    raises(lambda: dd.autocast("cpu", dtype=dd.float64).__enter__(), ValueError, "bfloat16", "float64")
+    raises(lambda: dd.autocast("nothing").__enter__(), (ValueError, dd.Error), "nothing")
+    equal((x @ w).dtype, dd.float32, "after errors")
+
+
+def test_autocast_trains_in_programs():
+    def train(lib, optim, wrap):
+        torch.manual_seed(3)
+        x, w = torch.randn(8, 4), torch.randn(4, 4)
+        x, w = (x, w) if lib is torch else (dd.tensor(x), dd.tensor(w))
+        w.requires_grad_()
+        o = optim.SGD([w], lr=0.1)
+
+        def step(x):
+            o.zero_grad()
+            with lib.autocast("cpu"):
+                y = x @ w
+            with lib.no_grad():
+                y.exp()
+            loss = (y.float() ** 2).mean() + (x @ w).mean()
+            loss.backward()
+            o.step()
+            return loss
+        run = wrap(step)
+        return [run(x).item() for _ in range(4)]
+    want = train(torch, torch.optim, lambda f: f)
+    for wrap in (lambda f: f), dd.program:
+        got = train(dd, dd.optim, wrap)
+        less(max(abs(a - b) for a, b in zip(got, want)), 0.02, f"{got}, {want}")
+
+
 def test_gradients():
     x = dd.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = (x * x).sum()
@@ -137,13 +274,17 @@ def test_clipping():
 
 def test_programs_say_what_they_cannot():
     x = dd.ones(3)
-    for f, part in ((lambda x: x.sum().item(), "cannot read values"), (lambda x: 3, "returns tensors")):
+    for f, part in ((lambda x: x.sum().item(), "cannot read values"), (lambda x: 3, "returns tensors"),
+                    (lambda x: x * float(x.numpy()[0]), "cannot read values"), (lambda x: x if x.sum() > 1 else -x, "cannot read"),
+                    (lambda x: dd.save({"x": x}, os.devnull + "/x") or x, "Not a directory"),
+                    (lambda x: dd.name_tensor(x, "x"), "tensor.name")):
         try:
             dd.program(f)(x)
-        except (RuntimeError, TypeError) as e:
+        except (RuntimeError, TypeError, OSError) as e:
             contains(str(e), part)
         else:
             raise AssertionError(f"no error that says {part}")
+    raises(lambda: dd.program(lambda x, a: x)(x, torch.zeros(2).numpy()), TypeError, "ndarray", "dispatchd.tensor()")
     equal((x + 1).tolist(), [2.0] * 3, "calls go on")
     twice = dd.program(lambda x, n: x * n)
     equal([twice(x, 2).tolist(), twice(x, 2).tolist(), twice(x, 3).tolist()], [[2.0] * 3, [2.0] * 3, [3.0] * 3])
@@ -174,6 +315,25 @@ def test_captured_listed_and_named_arguments_of_programs():
         equal(lists(scale=w, pair=[a, w]).tolist(), [9.0, 16.0])
     write = dd.program(lambda a, by: a.add_(by))
     equal([write(a, by=w) is a, a.tolist(), write(a, by=w).tolist(), a.tolist()], [True, [11.0, 22.0], [12.0, 24.0], [12.0, 24.0]])
+
+
+def test_arguments_that_require_gradients_are_told_from_captured_ones():
+    w, a = (dd.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [10.0, 20.0]))
+    plus = dd.program(lambda a: a * 2 + w)
+    equal([plus(w).tolist(), plus(a).tolist(), plus(w).tolist()], [[3.0, 6.0], [21.0, 42.0], [3.0, 6.0]])
+    grads = dd.program(lambda a: dd.autograd.grad((a * a * w).sum(), [a, w]))
+    whole = [[3.0, 12.0]] * 2  # the two uses of w are one leaf: both gradients are that of w * w * w
+    equal([[g.tolist() for g in grads(t)] for t in (w, a, w)], [whole, [[20.0, 80.0], [100.0, 400.0]], whole])
+
+    kept = []
+    write = dd.program(lambda a: kept.append(a) or a.add_(w))
+    with dd.no_grad():
+        equal([write(t).tolist() for t in (w, a)] + [w.tolist(), a.tolist()], [[2.0, 4.0], [12.0, 24.0]] * 2)
+    del kept[1:]
+    equal((kept[0] + 1).tolist(), [3.0, 5.0], "an argument that the function has stored")
+
+    pair = dd.program(lambda a, b: (*a.sort(), b))
+    equal([[t.tolist() for t in pair(w, w)] for _ in range(2)], [[[2.0, 4.0], [0, 1], [2.0, 4.0]]] * 2)
 
 
 def test_sizes_in_programs():

@@ -1,6 +1,7 @@
 """test_types.py -- the types of the Python package and of its stubs, checked by mypy --strict."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,13 @@ if subprocess.run([sys.executable, "-c", "import mypy"], capture_output=True).re
 def test_the_package_and_its_stubs():
     rc, said = mypy("dispatchd")
     equal((rc, said.partition(" in ")[0]), (0, "Success: no issues found"), said)
+
+
+def test_the_stub_has_what_the_package_offers():
+    import dispatchd as dd
+    with open(os.path.join(FOLDER, "dispatchd", "__init__.pyi"), encoding="utf-8") as f:
+        known = set(re.findall(r"\w+", f.read()))
+    equal(sorted(set(dd._LAZY) - known), [])
 
 
 def test_wrong_uses_are_found():
