@@ -309,6 +309,7 @@ demo: binaries ## the main job, on real input
 
 bench: all ## print timings, beside those of build directory OTHER if set
 	$(Q)BUILD=$(BUILD) OTHER=$(OTHER) $(PYTHON) tests/bench/bench.py
+	$(Q)if $(PYTHON) -c 'import torch' 2>/dev/null; then BUILD=$(BUILD) $(PYTHON) tests/bench/python.py; fi
 bench-aten: all ## time operators beside PyTorch's; ARGS='--only PATTERN --quick'
 	$(Q)BUILD=$(BUILD) $(PYTHON) tests/bench/aten_bench.py $(ARGS)
 
