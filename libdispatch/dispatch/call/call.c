@@ -195,6 +195,8 @@ static int finish_view(dp_call *call, const running_call *r)
 static inline __attribute__((always_inline)) int run_boxed(dp_call *call, const dpi_kernel *k)
 {
     dpi_fp before = dpi_fp_look();
+    if (DPI_UNLIKELY(k->falls_back))
+        dpi_count_fallback(call);
     int rc = k->boxed(call);
 
     if (DPI_UNLIKELY(dpi_fp_look() != before))

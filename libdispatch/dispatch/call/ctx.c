@@ -97,6 +97,7 @@ dp_ctx *dp_ctx_free(dp_ctx *ctx)
     trace_free(ctx->trace);
     dp_free(ctx->owned);
     dp_free(ctx->warnings);
+    dp_free(ctx->fallbacks);
     dpi_casts_clear(ctx);
     dpi_state_fini(ctx);
     dp_free(ctx->counts);
@@ -130,6 +131,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->n_owned = 0;
     trace_reset(ctx->trace);
     dpi_warnings_clear(ctx);
+    ctx->n_fallbacks = 0;
     dp_arena_reset(&ctx->arena);
     ctx->account = ctx->arena.account = NULL;
     dp_error_clear(&ctx->error);
@@ -343,6 +345,22 @@ int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth
 void dpi_trace_leave(dp_ctx *ctx, int32_t step, uint64_t nanos)
 {
     ctx->trace->steps[step].nanos = nanos;
+}
+
+void dpi_trace_fell_back(dp_ctx *ctx, const dp_op *op, dp_key key, uint64_t copied)
+{
+    uint32_t depth = atomic_load_explicit(&ctx->thread->depth, memory_order_relaxed);
+
+    for (uint32_t i = ctx->trace->n; i-- > 0;) {
+        dp_trace_step *s = &ctx->trace->steps[i];
+        if (s->depth + 1u != depth)
+            continue;
+        if (s->op == op && s->key == key && s->nanos == 0) { /* else it is missing in the trace */
+            s->fell_back = 1;
+            s->copied += copied;
+        }
+        return;
+    }
 }
 
 const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut)

@@ -91,6 +91,8 @@ struct dp_ctx {
     void *waits_arg;
     dp_warning *warnings; /* for the answer to the request; owned, with their texts */
     uint32_t n_warnings, cap_warnings;
+    dp_fallback_count *fallbacks; /* since the request began (fell_back.c); owned */
+    uint32_t n_fallbacks, cap_fallbacks;
     dp_error error;
     dpi_state states[DP_LIMIT_GUARDS + 1];
 };

@@ -111,6 +111,24 @@ DPI_COLD void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets
                                 const dp_value *rets, int rc);
 DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
 
+/* -- fell_back.c -- */
+
+/* Is what serves `e` at `key` a fallback that copies bytes, so that dp_mode.fallback applies?  The
+ * policy concerns fallbacks for keys of backends, which serve operators that the backend has no
+ * kernel for.  It does not concern fallbacks of layers, which only redispatch, nor operators that
+ * only make views, which copy no bytes. */
+bool dpi_falls_back(const dpi_entry *e, dp_key key);
+/* Count `call`, whose kernel is a fallback of a backend, and is about to run. */
+DPI_COLD void dpi_count_fallback(const dp_call *call);
+/* Apply the mode's policy to `call`, one of `e` that dp_fallback_cpu() is about to run, and count
+ * the call.  If the kernel is the fallback that a backend registered, both were done before.
+ * DP_ENOTIMPL: the mode forbids it. */
+int dpi_begin_fallback(const dp_call *call, const dpi_entry *e);
+void dpi_end_fallback(const dp_call *call, uint64_t bytes); /* Count the bytes that it copied. */
+/* Warn as PyTorch does (CPUFallback.cpp) that a return of `call`, which the schema calls a view, is
+ * a copy on `device`. */
+void dpi_warn_copied_view(const dp_call *call, dp_device device);
+
 /* -- state.c -- */
 
 /* Make `to`, a state that was current before, the current state again. */

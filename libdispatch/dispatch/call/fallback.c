@@ -6,7 +6,8 @@
  * share memory, and a kernel that checks for overlap finds it.  After the call, written arguments
  * are copied back to the device, and so are the returns.  A return on a copied storage becomes a
  * view of the device's storage.  So views stay views, where PyTorch's fallback warns and returns a
- * copy. */
+ * copy.  Only a return on other memory, which the schema calls a view, becomes a copy, with
+ * PyTorch's warning. */
 #include "enter.h"
 #include "enums.h"
 
@@ -34,6 +35,8 @@ typedef struct fallback {
     bool has_target;           /* an argument has determined `target` */
     bool from_device_argument; /* `target` comes from a Device argument */
     bool writes_cpu_argument;  /* the kernel writes an argument that is on the CPU already */
+    bool copied_view;          /* a return that the schema calls a view is on other memory */
+    uint64_t bytes;            /* copied so far */
 } fallback;
 
 static const dp_keyset cpu_keys = {DPI_BIT(Dense), DP_BBIT(DP_B_CPU)};
@@ -64,6 +67,16 @@ static int bytes_of(fallback *f, const dp_tensor *t, dp_tensor **out)
     return dpi_view_as(t, DP_UINT8, dpi_math_bits(t), 1, &n, &stride, 0, out, &f->ctx->error);
 }
 
+/* Copy the elements of `from` to `to`, and count the bytes. */
+static int copy(fallback *f, dp_tensor *to, const dp_tensor *from)
+{
+    int rc = dp_copy(f->ctx, to, from);
+
+    if (rc == 0)
+        f->bytes += (uint64_t)dpi_geometry_of(from)->numel * dp_dtype_size(from->dtype);
+    return rc;
+}
+
 static int pair_new(fallback *f, const dp_tensor *t, storage_pair *pair)
 {
     int64_t n = (int64_t)dp_tensor_storage_bytes(t);
@@ -73,7 +86,7 @@ static int pair_new(fallback *f, const dp_tensor *t, storage_pair *pair)
     int rc = bytes_of(f, t, &pair->device);
     if (rc == 0)
         rc = dp_empty(f->ctx, DP_UINT8, DP_DEVICE_CPU, 1, &n, DP_CONTIGUOUS, &pair->cpu);
-    return rc < 0 ? rc : dp_copy(f->ctx, pair->cpu, pair->device);
+    return rc < 0 ? rc : copy(f, pair->cpu, pair->device);
 }
 
 /* Set *out to a tensor on the storage of `bytes`, with the geometry and the Conjugate and Negative
@@ -275,9 +288,8 @@ static int elements_to_device(fallback *f, const twin *w)
 {
     const storage_pair *pair = pair_of(f, w->cpu);
 
-    return pair != NULL && dp_internal_overlap(w->device) == 1
-               ? dp_copy(f->ctx, pair->device, pair->cpu)
-               : dp_copy(f->ctx, w->device, w->cpu);
+    return pair != NULL && dp_internal_overlap(w->device) == 1 ? copy(f, pair->device, pair->cpu)
+                                                               : copy(f, w->device, w->cpu);
 }
 
 /* Set *out to a copy of `t` and its whole storage on the target device.  This is for a tensor whose
@@ -291,7 +303,7 @@ static int storage_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
     if (rc == 0)
         rc = dp_empty(f->ctx, DP_UINT8, f->target, 1, &n, DP_CONTIGUOUS, &to);
     if (rc == 0)
-        rc = dp_copy(f->ctx, to, from);
+        rc = copy(f, to, from);
     if (rc == 0)
         rc = view_like(f, to, t, out);
     dp_tensor_unref(from);
@@ -307,7 +319,7 @@ static int tensor_copy(fallback *f, const dp_tensor *t, dp_tensor **out)
         return storage_copy(f, t, out);
     int rc = dp_empty_strided(f->ctx, t->dtype, f->target, g->ndim, g->sizes, g->strides, out);
     if (rc == 0)
-        rc = dp_copy(f->ctx, *out, t);
+        rc = copy(f, *out, t);
     if (rc == 0 && dp_tensor_is_wrapped(t))
         dp_tensor_set_wrapped(*out, true);
     return rc;
@@ -346,6 +358,7 @@ static int tensor_to_device(fallback *f, dp_tensor **t, bool is_view)
     for (uint32_t i = 0; pair != NULL && i < f->n_twins; i++)
         if (f->twins[i].cpu == cpu)
             out = dp_tensor_ref(f->twins[i].device);
+    f->copied_view |= is_view && pair == NULL && !shares_with_argument(f, cpu);
     if (out == NULL && pair != NULL)
         rc = view_like(f, pair->device, cpu, &out);
     else if (out == NULL && stays)
@@ -413,6 +426,8 @@ static int run(fallback *f)
         return refuse(f, rc);
     for (uint32_t i = 0; rc == 0 && i < f->n_twins; i++)
         rc = f->twins[i].written ? elements_to_device(f, &f->twins[i]) : 0;
+    if (f->copied_view)
+        dpi_warn_copied_view(call, f->target);
     return rc;
 }
 
@@ -456,26 +471,6 @@ static int check_key(dp_call *call)
                        "dp_fallback_cpu() serves backends other than CPU and Meta");
 }
 
-/* Apply the mode's policy for fallbacks (dp_mode.fallback).  For a fallback that a backend
- * registered, the policy was applied when the kernel was chosen.  Here it is applied for a kernel
- * that calls dp_fallback_cpu() because it does not support its arguments. */
-static int check_mode(const fallback *f)
-{
-    uint8_t policy = f->ctx->state->mode->fallback;
-    bool forbids = policy == DP_FALLBACK_FORBID;
-    dp_key key = f->call->key;
-    char text[300], name[DP_KEY_NAME_MAX];
-
-    if (policy == DP_FALLBACK_ALLOW || f->e->provenance[dpi_key_slot(key)] == DPI_P_FALLBACK)
-        return 0;
-    snprintf(text, sizeof(text), "its kernel for %s runs these arguments on the CPU%s",
-             dp_key_name(key, name), forbids ? ", which the mode forbids" : "");
-    if (forbids)
-        return dpi_fail_op(f->ctx, DP_ENOTIMPL, f->call->op, key, text);
-    dp_warn(f->ctx, "%s: %s", f->call->op->name, text);
-    return 0;
-}
-
 int dp_fallback_cpu(dp_call *call)
 {
     if (call == NULL)
@@ -490,11 +485,12 @@ int dp_fallback_cpu(dp_call *call)
     if (dpi_needs_no_bytes(f.e))
         return dp_redispatch_boxed(f.ctx, call->op, cpu_keys, call->args, call->n_args, call->rets,
                                    call->n_rets);
-    int rc = check_mode(&f);
+    int rc = dpi_begin_fallback(call, f.e);
     if (rc == 0)
         rc = prepare(&f);
     if (rc == 0)
         rc = run(&f);
+    dpi_end_fallback(call, f.bytes);
     release(&f);
     return rc;
 }

@@ -12,6 +12,9 @@
 int32_t dpi_trace_enter(dp_ctx *ctx, const dp_op *op, dp_key key, uint32_t depth, bool redispatch,
                         const dpi_kernel *k, uint8_t provenance);
 void dpi_trace_leave(dp_ctx *ctx, int32_t step, uint64_t nanos);
+/* Record in the step of the running call, one of `op` at `key`, that the call fell back, and add
+ * `copied` bytes to those that it copied. */
+void dpi_trace_fell_back(dp_ctx *ctx, const dp_op *op, dp_key key, uint64_t copied);
 
 #pragma GCC visibility pop
 

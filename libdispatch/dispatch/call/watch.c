@@ -96,16 +96,13 @@ void dpi_observe_after(dp_ctx *ctx, dpi_observed *seen, uint32_t n_rets, const d
     observe_all(ctx, seen);
 }
 
-/* Does the mode allow kernel `k`?  The policy concerns fallbacks for keys of backends, which serve
- * operators that the backend has no kernel for.  The policy does not concern fallbacks of layers,
- * which only redispatch, nor operators that only make views, which copy no bytes. */
+/* Does the mode's policy for fallbacks allow kernel `k`? */
 static bool mode_allows(dp_ctx *ctx, const dpi_kernel *k, dp_key key, const dpi_entry *e)
 {
     uint8_t policy = ctx->state->mode->fallback;
     char name[DP_KEY_NAME_MAX];
 
-    if (policy == DP_FALLBACK_ALLOW || !dpi_is_backend_key(key) ||
-        e->provenance[dpi_key_slot(key)] != DPI_P_FALLBACK || dpi_needs_no_bytes(e))
+    if (policy == DP_FALLBACK_ALLOW || !dpi_falls_back(e, key))
         return true;
     if (policy == DP_FALLBACK_FORBID)
         dpi_fail_fallback(ctx, e->op, k, key);

@@ -43,6 +43,8 @@ typedef struct dpi_kernel {
     uint32_t line;
     uint32_t order; /* position among the registrations of its plugin; higher is newer */
     uint16_t flags; /* DP_FLAG_* */
+    /* the fallback of a backend, or of a functionality of all backends: its calls are counted */
+    bool falls_back;
     /* key or alias key of the registration; for an observer: the key whose calls it observes,
      * Undefined (any key) or DPI_OBSERVES_SESSIONS */
     dp_key key;

@@ -362,9 +362,11 @@ static int reg_fallback(dpi_change *c, dp_unit *u, const dp_block *b, dp_error *
     if (rc == 0)
         rc = check_grad(b, r->key, b->flags, b->key, err);
     u->fallbacks++;
-    return rc < 0 ? rc
-                  : kernel_make(c->reg, u, r, b, (dp_boxed_fn)b->fn, NULL, "", b->flags, &r->kernel,
-                                err);
+    if (rc == 0)
+        rc = kernel_make(c->reg, u, r, b, (dp_boxed_fn)b->fn, NULL, "", b->flags, &r->kernel, err);
+    if (rc == 0)
+        r->kernel->falls_back = dpi_is_backend_key(r->key);
+    return rc;
 }
 
 /* Store in `r` what `b` observes: calls of one operator ("aten::mm", in r->op), of one key (in

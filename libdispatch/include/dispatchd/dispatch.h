@@ -56,6 +56,7 @@ extern "C" {
     X(DRAINING, draining, 64)                  /* unloaded generations that still run */           \
     X(GUARDS, guards, 256)                     /* entered at once in one request */                \
     X(TRACE, trace, 4096)                      /* steps of one trace */                            \
+    X(FALLBACKS, fallbacks, 256)               /* told apart in one request (dp_fallback_count) */ \
     X(THREADS, threads, 1024)                  /* living threads that called an operator */        \
     X(OBSERVERS, observers, 16)                /* of all plugins together */                       \
     X(PLUGIN_THREADS, plugin_threads, 64)      /* of one plugin, at once */                        \
@@ -656,12 +657,29 @@ typedef struct dp_trace_step {
     const char *provenance;
     dp_provenance from;
     uint64_t nanos; /* time of the kernel and of everything that it called */
+    /* 1: the step is a fallback to which the mode's policy applies; `copied`: bytes that
+     * dp_fallback_cpu() copied in it */
+    uint64_t fell_back, copied;
 } dp_trace_step;
 /* Turn tracing on or off; turning it on deletes earlier steps.  DP_ERESOURCE: no memory. */
 DP_API int dp_ctx_trace(dp_ctx *ctx, bool on);
 /* Return the steps, [*n], borrowed until dp_ctx_reset().  *cut: steps are missing, because there
  * were more than DP_LIMIT_TRACE, or no memory. */
 DP_API const dp_trace_step *dp_ctx_trace_get(const dp_ctx *ctx, size_t *n, bool *cut);
+
+/* The calls of an operator that ran by the fallback of a backend, or whose kernel called
+ * dp_fallback_cpu(): those to which dp_mode.fallback applies.  Calls that fail count, too. */
+typedef struct dp_fallback_count {
+    /* lives as long as the registry; "": all calls of operators beyond DP_LIMIT_FALLBACKS */
+    const char *op;
+    char key[DP_KEY_NAME_MAX]; /* name of the key that has no kernel: "npu"; "" if `op` is "" */
+    uint64_t calls;
+    uint64_t bytes; /* that dp_fallback_cpu() copied, to the CPU and back */
+} dp_fallback_count;
+/* Return the counts since dp_ctx_fallbacks_clear() or dp_ctx_reset(): an array of *n, borrowed
+ * until the next call.  If there is no memory, calls are not counted. */
+DP_API const dp_fallback_count *dp_ctx_fallbacks(const dp_ctx *ctx, size_t *n);
+DP_API void dp_ctx_fallbacks_clear(dp_ctx *ctx);
 
 /* Statistics of the last outermost call, by which the daemon decides where requests run and answers
  * requests with `timing`.  Calls with C types (typed.h) may leave them as they were, unless the
