@@ -87,6 +87,8 @@
     X(STUCK_WORKERS, stuck_workers, 256)  /* replaced workers (executor.c), beside `workers` */    \
     X(WATCH_CHANGES, watch_changes, 64)   /* unsent notifications of a connection */               \
     X(METRIC_SERIES, metric_series, 4096) /* kernels whose calls server.metrics tells apart */     \
+    X(METRIC_FALLBACKS, metric_fallbacks, 1024) /* operators and keys that fell back, likewise */  \
+    X(STATUS_FALLBACKS, status_fallbacks, 16)   /* of these, in an answer of server.status */      \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),

@@ -81,6 +81,8 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_PROBE_MS] = {1, 60 * 60 * 1000},
     [LIMIT_AT_WATCH_CHANGES] = {1, 1 << 16},
     [LIMIT_AT_METRIC_SERIES] = {0, 1 << 20},
+    [LIMIT_AT_METRIC_FALLBACKS] = {0, 1 << 16},
+    [LIMIT_AT_STATUS_FALLBACKS] = {0, 1 << 10},
     [LIMIT_AT_STUCK_WORKERS] = {0, LIMIT_STUCK_WORKERS},
 };
 

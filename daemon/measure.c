@@ -35,6 +35,26 @@ void request_call_end(request *rq, bool failed)
     rq->call.failed = failed;
 }
 
+void measure_fallbacks(request *rq)
+{
+    size_t n;
+    const dp_fallback_count *counts = dp_ctx_fallbacks(rq->ctx, &n);
+
+    if (n == 0)
+        return;
+    metrics_fallbacks(metrics_of(rq), rq->conn->user->figures, counts, n);
+    dp_ctx_fallbacks_clear(rq->ctx);
+}
+
+int request_fallbacks(request *rq, const char *op, dp_fallback_count **out, size_t *n,
+                      dp_error *err)
+{
+    const metric_table *own = rq->conn->user->figures;
+
+    return metrics_fallbacks_copy(metrics_of(rq), own != NULL ? own : &metrics_of(rq)->all, op,
+                                  dp_ctx_arena(rq->ctx), out, n, err);
+}
+
 void request_failed(request *rq, const method *m, int rpc, const dp_error *err)
 {
     if (rq->conn != NULL) /* NULL: the answer to a client that gets no connection */

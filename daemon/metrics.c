@@ -36,6 +36,7 @@ static void table_fini(metric_table *t)
             dp_free(s);
         }
     dp_free(t->methods);
+    fallbacks_fini(&t->fallbacks);
 }
 
 int metrics_init(metrics *m, dp_error *err)
@@ -206,6 +207,14 @@ void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos
         if (c->from.id != 0)
             add_call(t, c);
     }
+    pthread_mutex_unlock(&m->lock);
+}
+
+void metrics_fallbacks(metrics *m, metric_table *own, const dp_fallback_count *counts, size_t n)
+{
+    pthread_mutex_lock(&m->lock);
+    for (metric_table *t = &m->all; t != NULL; t = t == &m->all ? own : NULL)
+        fallbacks_add(&t->fallbacks, counts, n);
     pthread_mutex_unlock(&m->lock);
 }
 
@@ -393,6 +402,35 @@ int metrics_copy(metrics *m, const metric_table *t, dp_arena *a, metric_copy *ou
     if (n > 0)
         qsort(out->series, n, sizeof(*out->series), compare_series);
     out->n_series = merge_series(out->series, n);
+    return 0;
+}
+
+int metrics_fallbacks_copy(metrics *m, const metric_table *t, const char *op, dp_arena *a,
+                           dp_fallback_count **out, size_t *n, dp_error *err)
+{
+    static const char other[] = "(other)";
+    const fallback_table *f = &t->fallbacks;
+
+    *n = 0;
+    pthread_mutex_lock(&m->lock);
+    size_t max = f->n;
+    pthread_mutex_unlock(&m->lock);
+    if ((*out = dp_arena_alloc_n(a, max + 1, sizeof(**out))) == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: counts of %zu fallbacks", max);
+    for (size_t i = 0; i < FALLBACK_HEADS; i++) {
+        pthread_mutex_lock(&m->lock);
+        *n = fallbacks_copy(f, i, op, *out, *n, max);
+        pthread_mutex_unlock(&m->lock);
+    }
+    pthread_mutex_lock(&m->lock);
+    if (op == NULL && f->over.op != NULL) {
+        dp_fallback_count *over = &(*out)[(*n)++];
+        *over = f->over;
+        over->op = other;
+        memcpy(over->key, other, sizeof(other));
+    }
+    pthread_mutex_unlock(&m->lock);
+    fallbacks_sort(*out, *n);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #ifndef DAEMON_METRICS_H
 #define DAEMON_METRICS_H
 
+#include "fallbacks.h"
 #include "request.h"
 #include <sys/types.h>
 
@@ -68,6 +69,7 @@ typedef struct metric_table {
     metric_series over;     /* calls of kernels for which there was no series left or no memory */
     metric_method *methods; /* [n_methods + 2], owned */
     uint64_t refusals[METRIC_LIMITS];
+    fallback_table fallbacks;
 } metric_table;
 
 /* The longest turn of the event loop, for each part (slot) of the time that the figure covers. */
@@ -104,6 +106,8 @@ void metrics_call(metrics *m, metric_table *own, const metric_call *c); /* Count
  * and the call `c`, if `c->from.id` is not 0.  The lock is taken once. */
 void metrics_request(metrics *m, metric_table *own, size_t which, uint64_t nanos,
                      const metric_call *c);
+/* Count the calls that fell back in a request, which are the `n` counts of its context. */
+void metrics_fallbacks(metrics *m, metric_table *own, const dp_fallback_count *counts, size_t n);
 /* Count the failure of a request of method `which` (n_methods + 1: none) with `*err`.  `rpc`: the
  * code of JSON-RPC.  If the error is due to a limit (dp_error_refusal()), that refusal is counted,
  * too. */
@@ -122,6 +126,10 @@ typedef struct metric_copy {
 } metric_copy;
 /* Copy the counters of table `t` into `a`.  A worker. */
 int metrics_copy(metrics *m, const metric_table *t, dp_arena *a, metric_copy *out, dp_error *err);
+/* Copy the counts of calls that fell back, of operator `op` or, if that is NULL, of all operators,
+ * the operators with the most calls first: *out [*n], in `a`. */
+int metrics_fallbacks_copy(metrics *m, const metric_table *t, const char *op, dp_arena *a,
+                           dp_fallback_count **out, size_t *n, dp_error *err);
 /* Fold the series of kernels whose generation is none of `live` [n], which gets sorted.  A
  * worker. */
 void metrics_fold(metrics *m, uint64_t *live, size_t n);

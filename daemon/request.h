@@ -305,6 +305,12 @@ void request_call_end(request *rq, bool failed);
  * of JSON-RPC. */
 void request_failed(request *rq, const struct method *m, int rpc, const dp_error *err);
 
+/* Copy the counts of calls that fell back and that the client may see: those of its uid, or for the
+ * daemon's own uid of all.  `op`: of this operator only; NULL: of all.  *out [*n], the operators
+ * with the most calls first, is allocated in the arena of `rq->ctx`. */
+int request_fallbacks(request *rq, const char *op, dp_fallback_count **out, size_t *n,
+                      dp_error *err);
+
 /* -- printing.c -- */
 
 /* Wait until this worker may print `bytes` bytes of text.  The number of workers that print long

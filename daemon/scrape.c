@@ -229,6 +229,22 @@ static void write_calls(exposition *e, const metric_copy *c)
     }
 }
 
+static void write_fallbacks(exposition *e, const dp_fallback_count *rows, size_t n)
+{
+    exposition_metric(e, "dispatchd_fallbacks_total", "counter",
+                      "Calls that a backend served by its fallback, or handed to the CPU.");
+    for (size_t i = 0; i < n; i++)
+        exposition_count(e,
+                         (const exposition_label[]){{"operator", rows[i].op}, {"key", rows[i].key}},
+                         2, rows[i].calls);
+    exposition_metric(e, "dispatchd_fallback_bytes_total", "counter",
+                      "Bytes that fallbacks copied to the CPU and back.");
+    for (size_t i = 0; i < n; i++)
+        exposition_count(e,
+                         (const exposition_label[]){{"operator", rows[i].op}, {"key", rows[i].key}},
+                         2, rows[i].bytes);
+}
+
 /* -- what only the daemon's own uid sees -- */
 
 static void write_server(exposition *e, server *s)
@@ -300,12 +316,14 @@ int scrape(request *rq, char **text, size_t *bytes, dp_error *err)
     dp_arena *a = dp_ctx_arena(rq->ctx);
     bool all = session_is_owner(rq->session);
     exposition e = {0};
+    const metric_table *t = all ? &s->metrics.all : rq->conn->user->figures;
     metric_copy copy;
+    dp_fallback_count *fallbacks;
+    size_t n;
     figures f;
 
-    if (scrape_fold(s, a, err) < 0 ||
-        metrics_copy(&s->metrics, all ? &s->metrics.all : rq->conn->user->figures, a, &copy, err) <
-            0)
+    if (scrape_fold(s, a, err) < 0 || metrics_copy(&s->metrics, t, a, &copy, err) < 0 ||
+        metrics_fallbacks_copy(&s->metrics, t, NULL, a, &fallbacks, &n, err) < 0)
         return err->code;
     collect(s, rq->session, &f);
     if (all)
@@ -314,6 +332,7 @@ int scrape(request *rq, char **text, size_t *bytes, dp_error *err)
     write_held(&e, &f);
     write_requests(&e, &copy);
     write_calls(&e, &copy);
+    write_fallbacks(&e, fallbacks, n);
     int rc = all ? write_operators(&e, s, a, err) : 0;
     if (rc == 0 && e.failed)
         rc = dp_error_set(err, DP_ERESOURCE, "out of memory: metrics of %zu bytes", e.len);

@@ -291,10 +291,11 @@ static void show_explain(const cJSON *result)
     print_keys_line(result, "without those excluded", "after_state");
     putchar('\n');
     print_table(member(result, "path"), path_columns, COUNT(path_columns));
-    if (cJSON_GetArraySize(member(result, "skipped")) == 0)
-        return;
-    putchar('\n');
-    print_table(member(result, "skipped"), skipped_columns, COUNT(skipped_columns));
+    if (cJSON_GetArraySize(member(result, "skipped")) > 0) {
+        putchar('\n');
+        print_table(member(result, "skipped"), skipped_columns, COUNT(skipped_columns));
+    }
+    print_fallbacks(result);
 }
 
 static int explain(cli *c)

@@ -155,7 +155,9 @@ void print_wrapped(const char *header, int indent, const cJSON *words);
  * or object that begins with an object. */
 void print_members(const cJSON *object);
 
-char *json_text(const cJSON *j);      /* numbers keep every digit; returns owned text */
+char *json_text(const cJSON *j); /* numbers keep every digit; returns owned text */
+/* Print member "fallbacks" of an answer as a table; nothing if it is empty (service.c). */
+void print_fallbacks(const cJSON *result);
 void print_json(const cJSON *j);      /* one line of JSON */
 void print_value(const cJSON *value); /* tensors as matrices, other values as JSON */
 /* Print the outputs of a call or a program; warnings go to standard error. */

@@ -86,6 +86,7 @@ static void show_op(const cJSON *result)
     putchar('\n');
     print_table(cells, cell_columns, COUNT(cell_columns));
     printf("every other key is missing or falls through\n");
+    print_fallbacks(result);
     free(tags);
     free(location);
     cJSON_Delete(cells);

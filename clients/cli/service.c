@@ -38,6 +38,13 @@ static const column stuck_columns[] = {
     {"ms", cell_millis, "ms", true},
 };
 
+static const column fallback_columns[] = {
+    {"fell back", cell_text, "op", false},
+    {"key", cell_text, "key", false},
+    {"calls", cell_text, "calls", true},
+    {"bytes copied", cell_text, "bytes", true},
+};
+
 static const column kept_columns[] = {
     {"still mapped", cell_text, "plugin", false},
     {"generation", cell_text, "generation", true},
@@ -59,12 +66,18 @@ static void show_rows(const cJSON *rows, const column *columns, size_t n)
     print_table(rows, columns, n);
 }
 
+void print_fallbacks(const cJSON *result)
+{
+    show_rows(member(result, "fallbacks"), fallback_columns, COUNT(fallback_columns));
+}
+
 static void show_status(const cJSON *result)
 {
     print_members(result);
     show_rows(member(result, "account"), account_columns, COUNT(account_columns));
     show_rows(member(result, "running"), running_columns, COUNT(running_columns));
     show_rows(member(result, "stuck"), stuck_columns, COUNT(stuck_columns));
+    print_fallbacks(result);
     show_rows(member(result, "notes"), notes_columns, COUNT(notes_columns));
     show_rows(member(result, "kept"), kept_columns, COUNT(kept_columns));
 }

@@ -200,11 +200,12 @@ static void print_head(const cJSON *status, const char *text)
         number_of(status, "tensors"));
     print_bytes("bytes held", sample_sum(text, "dispatchd_held_bytes"));
     printf("\noldest request waits %.1f ms   longest loop turn %.1f ms   request errors %.0f   "
-           "refused by limits %.0f   ",
+           "refused by limits %.0f   fell back %.0f   ",
            sample_sum(text, "dispatchd_queue_oldest_seconds") * 1e3,
            sample_sum(text, "dispatchd_loop_turn_max_seconds") * 1e3,
            sample_sum(text, "dispatchd_request_errors_total"),
-           sample_sum(text, "dispatchd_limit_refusals_total"));
+           sample_sum(text, "dispatchd_limit_refusals_total"),
+           sample_sum(text, "dispatchd_fallbacks_total"));
     print_bytes("unsent", sample_sum(text, "dispatchd_unsent_bytes"));
     puts("\n");
 }

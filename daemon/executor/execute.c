@@ -212,6 +212,7 @@ static int run_parsed(executor *ex, job *j, dp_ctx *ctx)
     uint64_t entered = dp_devices_entered();
     int rc = request_run(rq);
     j->used_device = dp_devices_entered() != entered;
+    measure_fallbacks(rq);
     if (rc == DP_EANSWERED)
         drop_overdue(ex, j);
     dp_call_stats stats = dp_ctx_stats(rq->ctx);

@@ -97,6 +97,8 @@ void usage_to_json(jw *w, const dp_usage usage[DP_HOLDERS]);
 /* Write the members "users" and "holders" of server.status: what each uid holds, and the sessions
  * that hold most. */
 int holders_to_json(request *rq, jw *w, dp_error *err);
+/* Write member "fallbacks", counts of calls that fell back (registry.c). */
+void fallbacks_to_json(jw *w, const dp_fallback_count *rows, size_t n);
 /* Fail unless the client has the daemon's own uid; `what` is what only that uid may do. */
 int owner_check(const request *rq, const char *what, dp_error *err);
 

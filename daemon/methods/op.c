@@ -271,6 +271,8 @@ static void write_step(jw *w, const dp_trace_step *s)
     member_int(w, "depth", s->depth);
     member_bool(w, "redispatch", s->redispatch);
     member_int(w, "nanos", s->nanos);
+    if (s->fell_back)
+        member_int(w, "copied", s->copied);
     jw_object_end(w);
 }
 

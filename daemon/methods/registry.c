@@ -119,7 +119,23 @@ static void write_tags(jw *w, const char *tags)
     jw_array_end(w);
 }
 
-static void write_op(jw *w, const dp_op_info *op)
+void fallbacks_to_json(jw *w, const dp_fallback_count *rows, size_t n)
+{
+    jw_key(w, "fallbacks");
+    jw_array(w);
+    for (const dp_fallback_count *c = rows; c < rows + n; c++) {
+        jw_object(w);
+        member_str(w, "op", c->op);
+        member_str(w, "key", c->key);
+        member_int(w, "calls", c->calls);
+        member_int(w, "bytes", c->bytes);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+}
+
+/* Write what is known about operator `op`; `fallbacks` [n]: its calls that fell back. */
+static void write_op(jw *w, const dp_op_info *op, const dp_fallback_count *fallbacks, size_t n)
 {
     jw_object(w);
     member_str(w, "op", op->name);
@@ -136,6 +152,7 @@ static void write_op(jw *w, const dp_op_info *op)
         jw_null(w);
     }
     member_int(w, "calls", op->calls);
+    fallbacks_to_json(w, fallbacks, n);
     jw_key(w, "kernels");
     jw_array(w);
     for (uint32_t i = 0; i < op->n_kernels; i++)
@@ -148,10 +165,14 @@ static void write_op(jw *w, const dp_op_info *op)
 int registry_describe(request *rq, const registry_describe_params *p, jw *w, dp_error *err)
 {
     dp_op_info op;
+    dp_fallback_count *fallbacks;
+    size_t n;
     int rc = dp_registry_describe(registry_of(rq), p->op, dp_ctx_arena(rq->ctx), &op, err);
 
     if (rc == 0)
-        write_op(w, &op);
+        rc = request_fallbacks(rq, op.name, &fallbacks, &n, err);
+    if (rc == 0)
+        write_op(w, &op, fallbacks, n);
     return rc;
 }
 
@@ -373,10 +394,14 @@ int registry_explain(request *rq, const registry_explain_params *p, jw *w, dp_er
 {
     dp_bound bound;
     dp_explanation e;
+    dp_fallback_count *fallbacks;
+    size_t n;
     int rc = bind_from_json(rq, p->op, p->args, p->kwargs, &bound, err);
 
     if (rc == 0 && dp_explain(rq->ctx, &bound, dp_ctx_arena(rq->ctx), &e) < 0)
         rc = run_ctx_error(rq, err);
+    if (rc == 0)
+        rc = request_fallbacks(rq, dp_op_name(e.op), &fallbacks, &n, err);
     if (rc < 0)
         return rc;
     jw_object(w);
@@ -386,6 +411,7 @@ int registry_explain(request *rq, const registry_explain_params *p, jw *w, dp_er
     keyset_to_json(w, "after_state", e.after_state);
     write_steps(w, "path", e.path, e.n_path);
     write_steps(w, "skipped", e.skipped, e.n_skipped);
+    fallbacks_to_json(w, fallbacks, n);
     jw_object_end(w);
     return 0;
 }

@@ -204,6 +204,21 @@ static void write_counts(request *rq, jw *w, const dp_usage *usage)
             member_int(w, rows[i].name, rows[i].value);
 }
 
+/* Write the calls that fell back: of all sessions for the daemon's own uid, else of the client's
+ * uid. */
+static int write_fallbacks(request *rq, jw *w, dp_error *err)
+{
+    dp_fallback_count *rows;
+    size_t n, most = LIMIT_SIZE(STATUS_FALLBACKS);
+
+    if (request_fallbacks(rq, NULL, &rows, &n, err) < 0)
+        return err->code;
+    fallbacks_to_json(w, rows, n < most ? n : most);
+    if (n > most)
+        member_bool(w, "fallbacks_cut", true);
+    return 0;
+}
+
 /* Write the members about calls: of all sessions for the daemon's own uid, of none for others. */
 static int write_calls(request *rq, jw *w, dp_registry *reg, dp_error *err)
 {
@@ -230,7 +245,7 @@ int server_status(request *rq, jw *w, dp_error *err)
     jw_object(w);
     write_counts(rq, w, usage);
     usage_to_json(w, usage);
-    if (holders_to_json(rq, w, err) < 0 ||
+    if (holders_to_json(rq, w, err) < 0 || write_fallbacks(rq, w, err) < 0 ||
         (session_is_owner(rq->session) && write_calls(rq, w, f.reg, err) < 0))
         return err->code;
     int rc = plugins_status(rq, f.reg, w, err);

@@ -85,9 +85,9 @@ static void why_cell(const dpi_entry *e, dp_key k, dpi_cell c, dpi_text *t)
 }
 
 /* Return a text that says why a call with key set `keys` runs the kernel of cell `c`.  `above`: key
- * of the step before; Undefined: this is the first step. */
+ * of the step before; Undefined: this is the first step.  `policy`: dp_mode.fallback. */
 static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, dpi_cell c,
-                            dp_key above)
+                            dp_key above, uint8_t policy)
 {
     char key[DP_KEY_NAME_MAX];
     dp_key k = dpi_keyset_highest(keys);
@@ -101,6 +101,9 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, d
     else
         dpi_text_add(&t, "highest key that is not fallthrough; ");
     why_cell(e, k, c, &t);
+    if (policy != DP_FALLBACK_ALLOW && dpi_falls_back(e, k))
+        dpi_text_add(&t, policy == DP_FALLBACK_FORBID ? "; the mode forbids it: the call fails"
+                                                      : "; the mode reports it by a warning");
     if (c.kernel != NULL && dpi_keys_memoryless(keys) && dpi_may_want_bytes(e, c.kernel))
         dpi_text_add(&t, "; without DP_FLAG_META it may read bytes, so the call is refused");
     a->failed |= t.failed;
@@ -157,7 +160,7 @@ static dp_keyset keys_below_select(const dpi_entry *e, const dp_value *args, dp_
 /* Fill out->path.  `grad`: DPI_GRAD_BIT if an argument may need a gradient, else 0.  A redispatch
  * computes this bit from the arguments again, so `grad` is added to the key set of every step. */
 static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args, dp_keyset keys,
-                         uint64_t grad, dp_explanation *out)
+                         uint64_t grad, uint8_t policy, dp_explanation *out)
 {
     const dp_keyset none = {0, 0};
     dp_explain_step *path = dpi_answer_alloc(a, STEPS_MAX, sizeof(*path));
@@ -170,7 +173,7 @@ static void explain_path(dpi_answer *a, const dpi_entry *e, const dp_value *args
         dp_explain_step *step = &path[out->n_path++];
         assumed |= !declared;
         *step = make_step(a, k, c);
-        step->why = why_step(a, e, keys, c, above);
+        step->why = why_step(a, e, keys, c, above, policy);
         step->assumed = assumed;
         more = redispatches(k, c, &declared);
         keys = k ? dpi_keyset_below(keys, k) : keys;
@@ -231,7 +234,7 @@ static int explain(dp_ctx *ctx, const dpi_entry *e, const dp_bound *b, dp_arena 
     out->argument_keys = (dp_keyset){keys.functionality & ~DPI_GRAD_BIT, keys.backend};
     out->merged = dp_keyset_or(out->argument_keys, ctx->state->include);
     out->after_state = dpi_call_keys(e, keys, ctx->state->include, ctx->state->exclude);
-    explain_path(&a, e, b->args, out->after_state, grad, out);
+    explain_path(&a, e, b->args, out->after_state, grad, ctx->state->mode->fallback, out);
     explain_skipped(&a, e, ctx->state->exclude, out);
     return a.failed ? dpi_no_memory(&ctx->error, "explanation of a call") : 0;
 }

@@ -113,11 +113,6 @@ DPI_COLD void dpi_count_first(dp_ctx *ctx, uint32_t id);
 
 /* -- fell_back.c -- */
 
-/* Is what serves `e` at `key` a fallback that copies bytes, so that dp_mode.fallback applies?  The
- * policy concerns fallbacks for keys of backends, which serve operators that the backend has no
- * kernel for.  It does not concern fallbacks of layers, which only redispatch, nor operators that
- * only make views, which copy no bytes. */
-bool dpi_falls_back(const dpi_entry *e, dp_key key);
 /* Count `call`, whose kernel is a fallback of a backend, and is about to run. */
 DPI_COLD void dpi_count_fallback(const dp_call *call);
 /* Apply the mode's policy to `call`, one of `e` that dp_fallback_cpu() is about to run, and count

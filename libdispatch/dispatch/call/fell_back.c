@@ -7,12 +7,6 @@
 #include "trace.h"
 #include <stdio.h>
 
-bool dpi_falls_back(const dpi_entry *e, dp_key key)
-{
-    return dpi_is_backend_key(key) && e->provenance[dpi_key_slot(key)] == DPI_P_FALLBACK &&
-           !dpi_needs_no_bytes(e);
-}
-
 /* Return the count of operator `op` at the key called `key`; a new one if there is none.  If there
  * are DP_LIMIT_FALLBACKS already, return the count of all others, which is the last.  NULL: no
  * memory. */

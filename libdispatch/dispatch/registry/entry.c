@@ -132,6 +132,12 @@ bool dpi_needs_no_bytes(const dpi_entry *e)
     return c.kernel != NULL && (c.kernel->flags & geometry) == geometry;
 }
 
+bool dpi_falls_back(const dpi_entry *e, dp_key key)
+{
+    return dpi_is_backend_key(key) && e->provenance[dpi_key_slot(key)] == DPI_P_FALLBACK &&
+           !dpi_needs_no_bytes(e);
+}
+
 static uint16_t entry_cell(dpi_entry *e, const dpi_kernel *k)
 {
     return entry_kernel(e, k) | (dpi_may_want_bytes(e, k) ? DPI_CELL_WARY : 0);

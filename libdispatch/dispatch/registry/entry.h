@@ -144,6 +144,11 @@ bool dpi_may_want_bytes(const dpi_entry *e, const dpi_kernel *k);
 /* Has the CPU kernel of `e` the flags of kernels that access no bytes at all (DP_FLAG_META and
  * DP_FLAG_VIEWS)?  If so, it also works for tensors of other devices. */
 bool dpi_needs_no_bytes(const dpi_entry *e);
+/* Is what serves `e` at `key` a fallback that copies bytes, so that dp_mode.fallback applies?  The
+ * policy concerns fallbacks for keys of backends, which serve operators that the backend has no
+ * kernel for.  It does not concern fallbacks of layers, which only redispatch, nor operators that
+ * only make views, which copy no bytes. */
+bool dpi_falls_back(const dpi_entry *e, dp_key key);
 /* Append the keys that have a kernel, for messages: "CPU, AutogradCPU", or "none".  Keys that fall
  * through, and layers (abi.h) that are only a fallback, are left out.  After 8 keys, append ", ...
  * 5 more" instead of the remaining keys. */
