@@ -243,11 +243,33 @@ static int dump(cli *c)
     return words_fit(c, 0, 0) ? ask(c, "registry.dump", NULL, show_text) : CLI_USAGE;
 }
 
+/* Return what serves the operators without a kernel for a key: "kernel of autograd". */
+static char *cell_fallback(const cJSON *row, const char *name)
+{
+    const cJSON *f = member(row, name);
+    const char *kind = f != NULL ? text_of(f, "kind") : "none";
+
+    return strcmp(kind, "kernel") == 0 ? text_printf("kernel of %s", text_of(f, "plugin"))
+                                       : text_printf("%s", strcmp(kind, "none") == 0 ? "" : kind);
+}
+
+/* Return the kind of PyTorch's fallback, and why it is another one; "" if it is the same. */
+static char *cell_difference(const cJSON *row, const char *name)
+{
+    const cJSON *f = member(row, name);
+
+    if (f == NULL || !cJSON_IsString(member(f, "reason")))
+        return text_printf("%s", "");
+    return text_printf("%s: %s", text_of(f, "pytorch"), text_of(f, "reason"));
+}
+
 static const column key_columns[] = {
     {"key", cell_text, "key", false},
     {"kind", cell_text, "kind", false},
     {"owner", cell_text, "owner", false},
     {"storage", cell_text, "storages", true},
+    {"fallback", cell_fallback, "fallback", false},
+    {"PyTorch's", cell_difference, "fallback", false},
 };
 
 static void show_keys(const cJSON *result)

@@ -317,7 +317,22 @@ static bool is_owned(const dp_backend_info *b)
     return b->named || b->owner[0] != '\0';
 }
 
-static void write_key_row(jw *w, dp_key k, const dp_backend_info *backends, size_t n)
+static void write_key_fallback(jw *w, const dp_key_fallback *f)
+{
+    jw_key(w, "fallback");
+    jw_object(w);
+    member_str(w, "kind", f->kind);
+    if (f->from.plugin != NULL)
+        write_provenance(w, &f->from);
+    member_str(w, "pytorch", f->pytorch);
+    if (f->reason != NULL)
+        member_str(w, "reason", f->reason);
+    jw_object_end(w);
+}
+
+/* `fallback`: that of a runtime key; NULL: `k` is an alias key. */
+static void write_key_row(jw *w, dp_key k, const dp_key_fallback *fallback,
+                          const dp_backend_info *backends, size_t n)
 {
     char owner[DP_LIMIT_NAME_BYTES + 1];
 
@@ -329,6 +344,8 @@ static void write_key_row(jw *w, dp_key k, const dp_backend_info *backends, size
     for (size_t i = 0; i < n; i++)
         if (is_owned(&backends[i]) && backends[i].bit == dp_key_backend(k))
             member_str(w, "owner", backends[i].owner);
+    if (fallback != NULL)
+        write_key_fallback(w, fallback);
     jw_object_end(w);
 }
 
@@ -348,6 +365,7 @@ int registry_keys(request *rq, jw *w, dp_error *err)
     dp_arena *arena = dp_ctx_arena(rq->ctx);
     const dp_backend_info *backends;
     const dp_key *keys;
+    const dp_key_fallback *fallbacks;
     size_t n_backends = dp_backend_list(arena, &backends);
     size_t n = dp_registry_keys(registry_of(rq), arena, &keys), runtime = 0;
 
@@ -357,11 +375,13 @@ int registry_keys(request *rq, jw *w, dp_error *err)
     while (runtime < n && !dp_key_is_alias(sorted[runtime]))
         runtime++;
     qsort(sorted, runtime, sizeof(*sorted), by_priority);
+    if (dp_registry_key_fallbacks(registry_of(rq), sorted, runtime, arena, &fallbacks, err) < 0)
+        return err->code;
     jw_object(w);
     jw_key(w, "keys");
     jw_array(w);
     for (size_t i = 0; i < n; i++)
-        write_key_row(w, sorted[i], backends, n_backends);
+        write_key_row(w, sorted[i], i < runtime ? &fallbacks[i] : NULL, backends, n_backends);
     for (size_t i = n_backends; i-- > 0;)
         write_backend(w, &backends[i]);
     jw_array_end(w);

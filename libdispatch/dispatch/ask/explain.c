@@ -101,7 +101,7 @@ static const char *why_step(dpi_answer *a, const dpi_entry *e, dp_keyset keys, d
     else
         dpi_text_add(&t, "highest key that is not fallthrough; ");
     why_cell(e, k, c, &t);
-    if (policy != DP_FALLBACK_ALLOW && dpi_falls_back(e, k))
+    if (policy != DP_FALLBACK_ALLOW && c.provenance == DPI_P_FALLBACK && dpi_falls_back(e, k))
         dpi_text_add(&t, policy == DP_FALLBACK_FORBID ? "; the mode forbids it: the call fails"
                                                       : "; the mode reports it by a warning");
     if (c.kernel != NULL && dpi_keys_memoryless(keys) && dpi_may_want_bytes(e, c.kernel))

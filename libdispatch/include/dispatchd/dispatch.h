@@ -806,6 +806,18 @@ DP_API int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_
  * keys. */
 DP_API size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out);
 
+/* The fallback of a key, which serves operators that have no kernel for the key, beside the one
+ * that PyTorch 1.13 registers there.  `kind` and `pytorch` are "kernel", "fallthrough" or "none". */
+typedef struct dp_key_fallback {
+    const char *kind;
+    dp_provenance from; /* plugin NULL: none; "(built in)": the host's own fallthrough */
+    const char *pytorch;
+    const char *reason; /* why the two differ; NULL: they do not, or PyTorch has none */
+} dp_key_fallback;
+/* Describe the fallbacks of runtime keys: (*out)[n], in `a`. */
+DP_API int dp_registry_key_fallbacks(dp_registry *reg, const dp_key *keys, size_t n, dp_arena *a,
+                                     const dp_key_fallback **out, dp_error *err);
+
 /* One key of a call that dp_explain() explains. */
 typedef struct dp_explain_step {
     dp_key key;

@@ -1,5 +1,6 @@
 """test_fallbacks.py -- which operators fell back, how often, and how many bytes that copied: in a trace, explain,
-registry.describe, server.status and server.metrics; with threads, failures, reloads and unloads."""
+registry.describe, server.status and server.metrics; with threads, failures, reloads and unloads. And the fallback of
+each dispatch key beside PyTorch's."""
 
 import os
 import shutil
@@ -154,6 +155,18 @@ def test_the_lists_are_bounded():
         equal(exposition.value(samples, "dispatchd_fallbacks_total") - before, len(names) * (len(names) + 1) / 2)
         equal(status["fallbacks"][0]["op"], "(other)", "the sum of those over the limit has most calls")
     f.finish()
+
+
+def test_keys_have_pytorchs_fallbacks_or_a_reason(f):
+    with f.connect() as d:
+        of = {row["key"]: row["fallback"] for row in d.call("registry.keys")["keys"] if "fallback" in row}
+        differ = {key for key, fallback in of.items() if fallback["pytorch"] not in ("none", fallback["kind"])}
+        equal({key for key, fallback in of.items() if "reason" in fallback}, differ)
+        for key, plugin in {"Conjugate": "composite", "Negative": "composite", "AutogradCPU": "autograd", "npu": "npu",
+                            "BackendSelect": "(built in)"}.items():
+            equal(of[key]["plugin"], plugin, f"whose the fallback of {key} is")
+        for key in "Conjugate", "Negative", "BackendSelect", "ADInplaceOrView", "AutocastCPU", "VmapMode":
+            equal(key in differ, False, f"{key}: {of[key]}")
 
 
 def test_counts_outlive_the_backend(f):
