@@ -9,6 +9,7 @@
  *     l = [a, b]     d = l[1]                a list, and an item of a list
  *     e = select(n, a, d)                    a if n is true, else d
  *     f = when n: aten::neg(a)               a step that runs only if n is true
+ *     aten::_assert_async(a)                 a call without returns
  *     out y f                                an output and its value
  *
  * An argument is a name, an int, a float (also inf, nan), true, false, none, a string in single
@@ -252,6 +253,23 @@ static int take_step(reader *r, dp_step *s, char name[READ_NAME], arguments *a)
     return take(r, '(') ? take_arguments(r, ')', a) : fail(r, "no arguments");
 }
 
+/* Read a statement "CALL" whose operator returns nothing. */
+static int read_call(reader *r)
+{
+    char name[READ_NAME];
+    arguments *a = dp_arena_alloc(&r->b->ctx->arena, sizeof(*a));
+    dp_step s = {.size = sizeof(s), .origin = r->line};
+
+    if (a == NULL)
+        return dpi_no_memory(&r->b->ctx->error, "a step");
+    int rc = take_step(r, &s, name, a);
+    s.args = a->args;
+    s.n_args = a->n_args;
+    s.kwargs = a->kwargs;
+    s.n_kwargs = a->n_kwargs;
+    return rc == 0 ? dp_builder_add(r->b, &s, NULL, NULL) : rc;
+}
+
 /* Read a statement "NAMES = [when NAME:] STEP" after its first name. */
 static int read_step(reader *r, char first[READ_NAME])
 {
@@ -328,7 +346,13 @@ static int read_statement(reader *r)
         return read_input(r);
     if (take_word(r, "out"))
         return read_output(r);
-    return take_name(r, name) ? read_step(r, name) : fail(r, "no statement");
+    const char *at = r->at;
+    if (!take_name(r, name))
+        return fail(r, "no statement");
+    if (*r->at != '(')
+        return read_step(r, name);
+    r->at = at;
+    return read_call(r);
 }
 
 int dp_builder_text(dp_builder *b, const char *text)

@@ -25,6 +25,7 @@ START_TEST(text_with_every_statement)
                                "m = when n: t::shaped(i, [1], 'float32')\n"
                                "z = t::shaped(i, s)\n"
                                "y = select(n, m, z)\n"
+                               "t::quiet(x); t::quiet(x=y)\n"
                                "out y y; out j j\n"
                                "out none none; out half -0.5";
     static const char *const parts[] = {
@@ -36,6 +37,8 @@ START_TEST(text_with_every_statement)
         "l = [a, x]",
         "when n: t::shaped(i, [1], 'float32')",
         "y = select(n, m, z)",
+        "t::quiet(x)",
+        "t::quiet(y)",
     };
     dp_program *p = read_text(text);
 
