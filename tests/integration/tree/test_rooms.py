@@ -32,6 +32,8 @@ ROOMS = {
                              DISPATCH + "schema", DISPATCH + "plugin"), ()),
     "libdispatch/autograd": ((PUBLIC, BASE, TENSOR, DISPATCH + "registry", DISPATCH + "call",
                               DISPATCH + "schema", DISPATCH + "plugin", "libdispatch/program"), ()),
+    "libdispatch/graph": ((PUBLIC, BASE, TENSOR, DISPATCH + "registry", DISPATCH + "call",
+                           DISPATCH + "schema", DISPATCH + "plugin", "libdispatch/program", "libdispatch/autograd"), ()),
     "daemon/daemon.h": ((PUBLIC,), ()),
     "daemon/json": ((PUBLIC, "daemon/daemon.h"), ("cjson/cJSON.h",)),
     "daemon/request.h": ((PUBLIC, "daemon/daemon.h", "daemon/json"), ()),

@@ -1,0 +1,55 @@
+/* dispatchd/passes.h -- passes over programs: functions for embedders that make a new program from
+ * a program.
+ *
+ * A pass leaves its program unchanged.  The new program has the same inputs and outputs, and its
+ * runs give the same bits, draw the same random numbers and write the same to the inputs.  Each
+ * step names in `origins` the author's steps that it comes from.  All functions return 0, or a
+ * DP_E* code that dp_ctx_error() describes, with the number of the step; then *out is unchanged. */
+#ifndef DISPATCHD_PASSES_H
+#define DISPATCHD_PASSES_H
+
+#include "program.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { DP_LIMIT_FOLDED_BYTES = 16 << 20 }; /* bytes that dp_program_fold() adds to constants */
+
+/* Put the steps of inner programs in place of the SUB steps that run them, at all depths.  A SUB
+ * step stays if it has DP_STEP_FLAG_RECOMPUTE, if an input of the inner program may convert its
+ * value, or if an output is a list that may have tensors of constants. */
+DP_API int dp_program_inline(dp_ctx *ctx, const dp_program *p, dp_program **out);
+/* Leave out steps that no output needs.  Steps that draw random numbers stay, since the numbers
+ * that later steps draw depend on them; so do writes, except those to memory that nothing reads
+ * afterwards. */
+DP_API int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out);
+/* Let one step serve for several that do the same: the same operator with the same arguments, mode
+ * and condition, where nothing writes to arguments or results.  Two outputs do not become one. */
+DP_API int dp_program_common(dp_ctx *ctx, const dp_program *p, dp_program **out);
+/* Run the steps whose arguments are constants now, and make their results constants, up to
+ * DP_LIMIT_FOLDED_BYTES.  Results that a step may write to or that an output may share memory with
+ * stay steps, as do steps that fail.  The tensors of constants must not change afterwards. */
+DP_API int dp_program_fold(dp_ctx *ctx, const dp_program *p, dp_program **out);
+/* Replace calls that write to their arguments by calls that return the new values.  A write to a
+ * view becomes a new value of the tensor that it is a view of (aten::select_scatter ...), and views
+ * are made again from this value.  Written inputs get their new values at the end, by aten::copy_.
+ * Inner programs become part of the program, as by dp_program_inline().
+ *
+ * An operator without a functional form, and a write through a view that has no inverse, work in
+ * place on a copy that no other step sees.  The inputs that are written must share no memory with
+ * other inputs.  DP_ENOTIMPL: a step cannot be replaced: it changes sizes or storage (resize_,
+ * set_), writes to an expanded tensor, or needs to know whether a value is a view or a copy
+ * (reshape, contiguous, to), or which overload it calls. */
+DP_API int dp_program_functionalize(dp_ctx *ctx, const dp_program *p, dp_program **out);
+
+/* Run the pass with this name: "inline", "dead", "common", "fold" or "functionalize".
+ * DP_ENOTFOUND: there is none. */
+DP_API int dp_program_pass(dp_ctx *ctx, const dp_program *p, const char *name, dp_program **out);
+/* Return the name of pass i; NULL: there are no more. */
+DP_API const char *dp_program_pass_name(size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
