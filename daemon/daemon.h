@@ -78,6 +78,7 @@
     X(LINGER_MS, linger_ms, 24 * 60 * 60 * 1000)        /* longest `linger_ms` of server.hello */  \
     X(DRAIN_MS, drain_ms, 60 * 60 * 1000)       /* longest `drain_ms` of server.shutdown */        \
     X(PROGRAM_STEPS, program_steps, 10000)      /* steps as the client sends them */               \
+    X(PROGRAM_PASSES, program_passes, 64)       /* of one program.pass */                          \
     X(SESSION_PROGRAMS, session_programs, 1024) /* made by program.create */                       \
     X(SESSION_PROGRAM_BYTES, session_program_bytes, 1 << 30) /* programs and their constants */    \
     X(PROGRAM_CACHE, program_cache, 64)                      /* cached programs of program.run */  \

@@ -129,6 +129,30 @@ static int dot(cli *c)
     return describe(c, "dot");
 }
 
+/* Run the passes that the words after the first one name, and print the program that they make. */
+static int pass(cli *c)
+{
+    cJSON *params;
+    dpc_answer *a;
+    int rc = words_fit(c, 2, -1) ? create(c, &params) : CLI_USAGE;
+
+    if (rc != CLI_OK)
+        return rc;
+    cJSON_DeleteItemFromObjectCaseSensitive(params, "inputs");
+    cJSON *passes = need(cJSON_AddArrayToObject(params, "passes"));
+    for (int i = 1; i < c->n_words; i++)
+        cJSON_AddItemToArray(passes, need(cJSON_CreateString(c->words[i])));
+    rc = request(c, "program.pass", params, &a);
+    if (rc != CLI_OK)
+        return rc;
+    params = params_new();
+    cJSON_AddItemToObject(params, "program",
+                          need(cJSON_Duplicate(member(dpc_answer_result(a), "program"), true)));
+    dpc_answer_free(a);
+    params_text(params, "format", c->json ? "json" : "text");
+    return ask(c, "program.describe", params, show_text);
+}
+
 /* Add an input from NAME=JSON to `inputs`.  An array, nested or flat, is a tensor of float32.
  * false: a usage message was printed. */
 static bool add_input(cli *c, const char *word, cJSON *inputs)
@@ -199,6 +223,9 @@ const verb verbs_program[] = {
      check},
     {"program run", "FILE [NAME=JSON...] [--deadline-ms N]",
      "run a program on inputs and print what it gives; an array is a tensor of float32", run},
+    {"program pass", "FILE PASS...",
+     "run passes over a program, and print its steps afterwards: inline, dead, common, fold, functionalize",
+     pass},
     {"program dot", "FILE",
      "the program as a graph for Graphviz's dot", dot},
     {NULL, NULL, NULL, NULL},

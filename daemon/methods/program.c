@@ -1,4 +1,4 @@
-/* program.c -- program.create, program.run, program.describe, program.release.
+/* program.c -- program.create, program.pass, program.run, program.describe, program.release.
  *
  * lower.c makes programs from JSON; this file gives them handles, runs and describes them.  As in
  * op.call, every output gets a new handle, or that in param "into", if the client asks for handles;
@@ -6,18 +6,14 @@
  * input. */
 #include "methods.h"
 #include <dispatchd/grad.h>
+#include <dispatchd/passes.h>
 #include <string.h>
 
-/* -- program.create, program.release -- */
+/* -- program.create, program.pass, program.release -- */
 
-int program_create(request *rq, const program_create_params *p, jw *w, dp_error *err)
+/* Give `program` a handle, and answer it; the caller's reference ends. */
+static int answer_handle(request *rq, dp_program *program, jw *w, dp_error *err)
 {
-    dp_program *program = NULL;
-    rq->run->constants = true;
-    int rc = program_from_params(rq, p, &program, err);
-
-    if (rc < 0)
-        return rc;
     uint64_t handle = programs_put(session_programs(rq->session), program, err);
     dp_program_unref(program);
     if (handle == 0)
@@ -26,6 +22,48 @@ int program_create(request *rq, const program_create_params *p, jw *w, dp_error 
     member_int(w, "program", (int64_t)handle);
     jw_object_end(w);
     return 0;
+}
+
+int program_create(request *rq, const program_create_params *p, jw *w, dp_error *err)
+{
+    dp_program *program = NULL;
+    rq->run->constants = true;
+    int rc = program_from_params(rq, p, &program, err);
+
+    return rc == 0 ? answer_handle(rq, program, w, err) : rc;
+}
+
+/* Replace *program by what the pass `item` makes of it. */
+static int run_pass(request *rq, const cJSON *item, dp_program **program, dp_error *err)
+{
+    dp_program *made = NULL;
+    int rc = dp_program_pass(rq->ctx, *program, item->valuestring, &made);
+
+    dp_ctx_fp_settle(rq->ctx, "the pass");
+    if (rc < 0)
+        return run_ctx_error(rq, err);
+    dp_program_unref(*program);
+    *program = made;
+    return 0;
+}
+
+int program_pass(request *rq, const program_pass_params *p, jw *w, dp_error *err)
+{
+    int n = cJSON_GetArraySize(p->passes);
+    dp_program *program = NULL;
+    const cJSON *item;
+
+    if (n > LIMIT(PROGRAM_PASSES))
+        return LIMIT_REACHED(PROGRAM_PASSES, n,
+                             dp_error_set(err, DP_ERESOURCE,
+                                          "%d passes, at most %lld (program_passes)", n,
+                                          (long long)LIMIT(PROGRAM_PASSES)));
+    int rc = program_get(rq, p->program, NULL, &program, err);
+    cJSON_ArrayForEach(item, p->passes) if (rc == 0) rc = run_pass(rq, item, &program, err);
+    if (rc == 0)
+        return answer_handle(rq, program, w, err);
+    dp_program_unref(program);
+    return rc;
 }
 
 int program_release(request *rq, const program_release_params *p, jw *w, dp_error *err)

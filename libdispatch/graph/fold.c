@@ -111,7 +111,7 @@ static bool take_results(folder *f, const dpi_step *s, const dp_value *results)
         bytes += dpi_storage_bytes_of(&results[k]);
         takes &= !has_gradient(&results[k]) && results[k].tag != DP_TAG_OBJECT;
     }
-    if (!takes || bytes > DP_LIMIT_FOLDED_BYTES - f->bytes)
+    if (!takes || bytes > DP_LIMIT_PROGRAM_FOLDED_BYTES - f->bytes)
         return false;
     f->bytes += bytes;
     for (uint32_t k = 0; k < s->n_rets; k++) {

@@ -233,8 +233,12 @@ def programs_that_are_kept(v):
         out = v.d.call("program.run", program=p, inputs={"x": v.given(x, "int64")}, **{"return": "data"})
         check(out["outputs"][0]["data"], want, f"program {steps} of {x}")
     check(len(v.d.call("program.describe", program=p)["steps"]), len(steps), "steps")
+    made = v.d.call("program.pass", program=p, passes=v.rnd.sample(["functionalize", "inline", "dead", "common", "fold"], 3))
+    out = v.d.call("program.run", program=made["program"], inputs={"x": v.given(x, "int64")}, **{"return": "data"})
+    check(out["outputs"][0]["data"], want, f"program {steps} of {x} after passes")
     if v.rnd.random() < 0.8:
         v.d.call("program.release", program=p)
+        v.d.call("program.release", program=made["program"])
 
 
 # -- shared memory --

@@ -14,8 +14,6 @@
 extern "C" {
 #endif
 
-enum { DP_LIMIT_FOLDED_BYTES = 16 << 20 }; /* bytes that dp_program_fold() adds to constants */
-
 /* Put the steps of inner programs in place of the SUB steps that run them, at all depths.  A SUB
  * step stays if it has DP_STEP_FLAG_RECOMPUTE, if an input of the inner program may convert its
  * value, or if an output is a list that may have tensors of constants. */
@@ -28,7 +26,7 @@ DP_API int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out);
  * and condition, where nothing writes to arguments or results.  Two outputs do not become one. */
 DP_API int dp_program_common(dp_ctx *ctx, const dp_program *p, dp_program **out);
 /* Run the steps whose arguments are constants now, and make their results constants, up to
- * DP_LIMIT_FOLDED_BYTES.  Results that a step may write to or that an output may share memory with
+ * DP_LIMIT_PROGRAM_FOLDED_BYTES.  Results that a step may write to or that an output may share memory with
  * stay steps, as do steps that fail.  The tensors of constants must not change afterwards. */
 DP_API int dp_program_fold(dp_ctx *ctx, const dp_program *p, dp_program **out);
 /* Replace calls that write to their arguments by calls that return the new values.  A write to a

@@ -39,6 +39,7 @@ extern "C" {
     X(PROGRAM_DEPTH, program_depth, 64)                     /* nesting of programs */              \
     X(PROGRAM_EXPANDED, program_expanded, 1000000)          /* dp_program_info.expanded */         \
     X(PROGRAM_MODES, program_modes, 255)                    /* different modes of steps */         \
+    X(PROGRAM_FOLDED_BYTES, program_folded_bytes, 16 << 20) /* made by dp_program_fold() */        \
     X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* storages included */
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };

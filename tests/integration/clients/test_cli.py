@@ -267,6 +267,8 @@ def test_programs_in_files(f):
           ["program(Tensor x, int n) -> (y)", "     0  y = aten::mul.Tensor(x, n)"])
     equal(f.json("program", "check", path)["steps"][0]["name"], "aten::mul.Tensor")
     equal(f.lines("program", "dot", path)[0], "digraph program {")
+    equal(f.lines("program", "pass", path, "functionalize", "dead"), f.lines("program", "check", path))
+    contains(f.ctl("program", "pass", path, "flod", status=1)[1], "no pass is called 'flod'")
     equal(f.json("program", "run", path, "x=[1,2]", "n=3")["outputs"][0]["data"], [3, 6])
     contains(f.ctl("program", "run", path, "x=[1,2]", status=1)[1], "missing input 'n'")
     contains(f.ctl("program", "run", path, "x", status=2)[1], "NAME=JSON")

@@ -463,6 +463,8 @@ CASES = [
     Case("program.create", lambda f: (PROGRAM, None), lambda f, kept, r: program_gone(f, r["program"], r)),
     Case("program.describe", lambda f: (lambda p: ({"program": p, "format": "json"}, p))(program(f)), program_gone),
     Case("program.describe", lambda f: (lambda p: ({"program": p, "format": "dot"}, p))(program(f)), program_gone),
+    Case("program.pass", lambda f: (lambda p: ({"program": p, "passes": ["functionalize", "common", "dead", "fold"]}, p))(
+        program(f)), lambda f, kept, r: (program_gone(f, kept, r), program_gone(f, r["program"], r))),
     Case("program.release", lambda f: ({"program": program(f)}, None)),
     Case("program.run", lambda f: (lambda p: ({"program": p, "inputs": {"x": {"data": [4, 5, 6]}}}, p))(program(f)),
          program_run_gone),

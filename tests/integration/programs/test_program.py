@@ -181,6 +181,31 @@ def test_programs_run_programs(f):
         equal((told["depth"], [s["kind"] for s in told["steps"]]), (made + 2, ["SUB", "SUB"]))
 
 
+def test_passes_make_another_program(f):
+    with f.connect() as d:
+        p = create(d, [step("select.int", ref("x"), 0, 1, as_="row"), step("mul_.Scalar", ref("row"), 2, as_="w"),
+                       step("mul.Scalar", ref("x"), 3, as_="lost"), step("ones", [2], as_="k"),
+                       step("add.Tensor", ref("x"), ref("k"), as_="y")], "y")
+        q = d.call("program.pass", program=p, passes=["functionalize", "dead", "fold"])["program"]
+        less(p, q, "handles")
+        names = [s["name"] for s in d.call("program.describe", program=q)["steps"]]
+        equal(names, ["aten::select.int", "aten::mul.Scalar", "aten::select_scatter", "aten::add.Tensor", "aten::copy_"])
+        equal([s["step"] for s in d.call("program.describe", program=q)["steps"]], [0, 1, 1, 4, 1])
+        for made in (p, q):
+            x = d.call("tensor.create", data=[1, 2])["tensor"]
+            equal(run(d, made, x={"tensor": x})[0]["data"], [2, 5])
+            equal(d.call("tensor.read", tensor=x)["data"], [1, 4], "what the program wrote")
+        equal(len(d.call("program.describe", program=p)["steps"]), 5, "steps of the first program")
+        raises(lambda: d.call("program.pass", program=p, passes=["dead", "flod"]), "NotFound",
+               "no pass is called 'flod'; nearest: 'fold'")
+        raises(lambda: d.call("program.pass", program=999, passes=[]), "NotFound", "999")
+        raises(lambda: d.call("program.pass", program=p, passes=["dead"] * 65), "ResourceExhausted", "65 passes, at most 64")
+        bad = create(d, [step("abs", ref("x"), as_="y"), step("resize_", ref("y"), [4], as_="z")], "z")
+        raises(lambda: d.call("program.pass", program=bad, passes=["functionalize"]), "NotImplementedError",
+               "step 1: aten::resize_ cannot be made functional")
+        equal(d.call("program.pass", program=p, passes=[])["program"] > q, True, "no pass")
+
+
 def test_a_program_can_be_read(f):
     with f.connect() as d:
         p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
