@@ -238,7 +238,9 @@ static int record_view(const recorder *r, uint32_t base, const dp_tensor *t, uin
     for (int i = 0; i < 3 && rc == 0; i++)
         rc = keep_constant(ctx, c, &constants[i], &refs[i + 1]);
     if (rc == 0)
-        rc = add_call(ctx, c, (dpi_captured_call){.op = op, .n_args = 4, .n_rets = 1}, refs);
+        rc = add_call(ctx, c,
+                      (dpi_captured_call){.kind = DP_STEP_CALL, .op = op, .n_args = 4, .n_rets = 1},
+                      refs);
     *out = c->n_values;
     return rc == 0 ? add_tensor(ctx, c, t) : rc;
 }
