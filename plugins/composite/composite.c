@@ -49,6 +49,33 @@ int like(dp_ctx *ctx, dp_tensor *t, const options *o, const int64_t *format, dp_
     return dp_empty_like(ctx, t, dtype, f, out);
 }
 
+int call_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+               dp_tensor **out)
+{
+    const int64_t type = dtype, on = device, *none = NULL;
+
+    return dp_invoke(ctx, "aten::empty.memory_format", "lioioioioboi>T", sizes, (size_t)ndim, &type,
+                     none, &on, (const bool *)NULL, none, out);
+}
+
+int call_empty_like(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format,
+                    dp_tensor **out)
+{
+    const int64_t type = dtype, as = format, *none = NULL;
+
+    return dp_invoke(ctx, "aten::empty_like", "Toioioioboi>T", t,
+                     dtype == DP_DTYPE_NONE ? none : &type, none, none, (const bool *)NULL, &as,
+                     out);
+}
+
+int call_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)
+{
+    const int64_t type = dtype, *none = NULL;
+
+    return dp_invoke(ctx, "aten::scalar_tensor", "soioioiob>T", scalar,
+                     dtype == DP_DTYPE_NONE ? none : &type, none, none, (const bool *)NULL, out);
+}
+
 int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out)
 {
     int rc = dp_scalar_tensor(ctx, scalar, DP_DTYPE_NONE, out);

@@ -91,7 +91,7 @@ static int conv_tbc(dp_ctx *ctx, dp_tensor *self, dp_tensor *weight, dp_tensor *
     int64_t sizes[] = {rc < 0 ? 0 : t.out_time, rc < 0 ? 0 : t.batch, rc < 0 ? 0 : t.out_channels};
 
     if (rc == 0)
-        rc = dp_empty(ctx, x.dtype, x.device, 3, sizes, DP_CONTIGUOUS, &y);
+        rc = call_empty(ctx, x.dtype, x.device, 3, sizes, &y);
     if (rc == 0)
         rc = dp_copy(ctx, y, bias);
     for (int64_t k = 0; rc == 0 && k < t.kernel; k++) {

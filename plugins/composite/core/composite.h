@@ -72,4 +72,14 @@ static inline bool has_bit(const dp_tensor *t, uint64_t bit)
  * number).  *out owned. */
 int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out);
 
+/* dp_empty(), dp_empty_like() and dp_scalar_tensor() by a call of an operator, which a capture
+ * records, unlike these functions.  An operator that is decomposed in a capture (one for
+ * CompositeImplicitAutograd) makes its tensors with these.  *out owned; `dtype` DP_DTYPE_NONE: the
+ * default. */
+int call_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const int64_t *sizes,
+               dp_tensor **out);
+int call_empty_like(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format,
+                    dp_tensor **out);
+int call_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out);
+
 #endif

@@ -13,7 +13,7 @@ static int zeros(dp_ctx *ctx, const dp_view *a, int64_t side, dp_tensor **out)
 
     dp_copy_n(sizes, a->sizes, (size_t)a->ndim, sizeof(int64_t));
     sizes[a->ndim - 2] = sizes[a->ndim - 1] = side;
-    int rc = dp_empty(ctx, a->dtype, a->device, a->ndim, sizes, DP_CONTIGUOUS, out);
+    int rc = call_empty(ctx, a->dtype, a->device, a->ndim, sizes, out);
     return rc == 0 ? dp_invoke(ctx, "aten::zero_", "T>", *out) : rc;
 }
 
@@ -177,7 +177,7 @@ static int linalg_eigvals(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
         dp_tensor_unref(vectors);
         return rc;
     }
-    int rc = dp_empty(ctx, d, a.device, 1, &none, DP_CONTIGUOUS, out);
+    int rc = call_empty(ctx, d, a.device, 1, &none, out);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::linalg_eigvals.out", "TT>", self, *out);
     return release_on_error(rc, out);

@@ -6,7 +6,7 @@
 
 static int zeros_of(dp_ctx *ctx, const dp_view *a, dp_dtype d, dp_tensor **out)
 {
-    int rc = dp_empty(ctx, d, a->device, a->ndim - 2, a->sizes, DP_CONTIGUOUS, out);
+    int rc = call_empty(ctx, d, a->device, a->ndim - 2, a->sizes, out);
     return rc == 0 ? dp_invoke(ctx, "aten::zero_", "T>", *out) : rc;
 }
 

@@ -38,7 +38,7 @@ static int follow_out(dp_ctx *ctx, const route *r, const dp_value *args, outs *o
         if (c >= '0' && c <= '3')
             all[i] = dp_tensor_ref(o->t[c - '0']);
         else
-            rc = dp_empty(ctx, d, a.device, 1, &none, DP_CONTIGUOUS, &all[i]);
+            rc = call_empty(ctx, d, a.device, 1, &none, &all[i]);
         with[r->n_args + i] = dp_tensor_value(all[i]);
         ignored[i] = dp_none();
     }

@@ -26,7 +26,7 @@ static dp_tensor *number(chain *c, double value, dp_dtype d, dp_device device)
     dp_tensor *t = NULL;
 
     if (c->rc == 0)
-        c->rc = dp_empty(c->ctx, d, device, 0, NULL, DP_CONTIGUOUS, &t);
+        c->rc = call_empty(c->ctx, d, device, 0, NULL, &t);
     if (c->rc == 0 && chain_keep(c, t) != NULL)
         c->rc = dp_invoke(c->ctx, "aten::fill_.Scalar", "Ts>", t, dp_double(value));
     return c->rc == 0 ? t : NULL;
@@ -314,7 +314,7 @@ static int count(dp_ctx *ctx, dp_tensor *self, tolerances t, bool hermitian, out
         return rc;
     complete(&c, &a, &t, "torch.linalg.matrix_rank");
     if (c.rc == 0 && a.numel == 0) {
-        c.rc = dp_empty(ctx, DP_INT64, a.device, a.ndim - 2, a.sizes, DP_CONTIGUOUS, &made);
+        c.rc = call_empty(ctx, DP_INT64, a.device, a.ndim - 2, a.sizes, &made);
         if (c.rc == 0)
             c.rc = dp_invoke(ctx, "aten::zero_", "T>", made);
         rc = chain_end(&c, NULL, NULL);

@@ -19,7 +19,7 @@ static int multilabel_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *target, int64
     static const int64_t none;
     dp_tensor *is_target;
     DP_VIEW(x, self);
-    int rc = dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, &is_target);
+    int rc = call_empty(ctx, x.dtype, x.device, 1, &none, &is_target);
 
     if (rc < 0)
         return rc;

@@ -19,7 +19,7 @@ static int loss_into(dp_ctx *ctx, const char *op, PARAMS, dp_tensor *out)
     static const int64_t none;
     dp_tensor *total = NULL;
     DP_VIEW(x, self);
-    int rc = dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, &total);
+    int rc = call_empty(ctx, x.dtype, x.device, 1, &none, &total);
 
     if (rc == 0)
         rc = dp_invoke(ctx, op, "TToTiiTT>", self, target, weight, reduction, ignored, out, total);

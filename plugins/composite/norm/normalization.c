@@ -20,7 +20,7 @@ static int batch_norm_index(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp
     DP_VIEW(x, input);
 
     (void)cudnn;
-    int rc = dp_empty(ctx, DP_UINT8, x.device, 1, &empty, DP_CONTIGUOUS, &none);
+    int rc = call_empty(ctx, DP_UINT8, x.device, 1, &empty, &none);
     if (rc == 0)
         rc = dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", input, weight, bias,
                        mean, var, (int)training, momentum, eps, &parts[0], &parts[1], &parts[2]);

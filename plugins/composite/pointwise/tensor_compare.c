@@ -10,7 +10,7 @@ static dp_tensor *all_of(chain *c, dp_tensor *t, bool value)
 {
     dp_tensor *made = NULL;
 
-    c->rc = dp_empty_like(c->ctx, t, DP_BOOL, DP_PRESERVE, &made);
+    c->rc = call_empty_like(c->ctx, t, DP_BOOL, DP_PRESERVE, &made);
     if (c->rc == 0)
         c->rc = dp_invoke(c->ctx, "aten::fill_.Scalar", "Ts>", made, dp_bool(value));
     return chain_keep(c, made);

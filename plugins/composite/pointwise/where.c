@@ -21,7 +21,7 @@ static int where(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_value othe
         d = dp_result_type(both, 2);
     /* Refuse a Scalar that does not fit; a 0-dim tensor of a number works with any device. */
     for (int i = 0; i < 2 && rc == 0; i++) {
-        rc = made[i] ? dp_scalar_tensor(ctx, given[i], d, &converted) : 0;
+        rc = made[i] ? call_scalar_tensor(ctx, given[i], d, &converted) : 0;
         converted = dp_tensor_unref(converted);
     }
     if (rc == 0)

@@ -25,9 +25,9 @@ static int make_noise(dp_ctx *ctx, dp_tensor *input, double p, int how, dp_tenso
     for (int d = 0; d < x.ndim; d++)
         sizes[d] = d < 2 ? x.sizes[d] : 1;
     if (how & FEATURE)
-        rc = dp_empty(ctx, x.dtype, x.device, x.ndim, sizes, DP_CONTIGUOUS, noise);
+        rc = call_empty(ctx, x.dtype, x.device, x.ndim, sizes, noise);
     else
-        rc = dp_empty_like(ctx, input, DP_DTYPE_NONE, DP_PRESERVE, noise);
+        rc = call_empty_like(ctx, input, DP_DTYPE_NONE, DP_PRESERVE, noise);
     return rc < 0 ? rc
                   : dp_invoke(ctx, "aten::bernoulli_.float", "Tfog>", *noise, 1 - p,
                               (dp_generator *)NULL);
@@ -55,7 +55,7 @@ static int drop(dp_ctx *ctx, dp_tensor *input, double p, int how, temps *made, d
     int rc;
 
     if (p == 1) {
-        rc = dp_empty(ctx, x.dtype, x.device, 0, NULL, DP_CONTIGUOUS, noise);
+        rc = call_empty(ctx, x.dtype, x.device, 0, NULL, noise);
         if (rc == 0)
             rc = dp_invoke(ctx, "aten::zero_", "T>", *noise);
         return rc < 0 ? rc : multiply(ctx, input, *noise, out);

@@ -12,7 +12,7 @@ static int run_rrelu(dp_ctx *ctx, dp_tensor *self, dp_value lower, dp_value uppe
         !(as_double(lower) <= as_double(upper)))
         return dp_fail(ctx, DP_ERUNTIME,
                        "Lower bound should be less than or equal to the upper bound");
-    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, &noise);
+    int rc = call_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, &noise);
     if (rc < 0)
         return rc;
     if (out)

@@ -33,7 +33,7 @@ static int unflatten_all(dp_ctx *ctx, dp_tensor *flat, dp_tensor *const *tensors
         chain c = {.ctx = ctx};
         DP_VIEW(x, tensors[i]);
         if (x.numel == 0) {
-            list_made(&l, dp_empty(ctx, f.dtype, f.device, 1, &none, DP_CONTIGUOUS, list_next(&l)));
+            list_made(&l, call_empty(ctx, f.dtype, f.device, 1, &none, list_next(&l)));
             continue;
         }
         dp_tensor *t = CHAIN(&c, "aten::narrow", "Tiii>T", flat, (int64_t)0, at, x.numel);

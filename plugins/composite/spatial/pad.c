@@ -190,7 +190,7 @@ static int pad_sequence(dp_ctx *ctx, dp_tensor *const *sequences, size_t n, bool
     sizes[first] = longest;
     rc = check_ndim(ctx, (size_t)x.ndim + 1);
     if (rc == 0)
-        rc = dp_empty(ctx, x.dtype, x.device, x.ndim + 1, sizes, DP_CONTIGUOUS, out);
+        rc = call_empty(ctx, x.dtype, x.device, x.ndim + 1, sizes, out);
     if (rc < 0)
         return rc;
     rc = dp_invoke(ctx, "aten::fill_.Scalar", "Ts>", *out, dp_double(value));
@@ -209,7 +209,7 @@ static int copy_window(dp_ctx *ctx, dp_tensor *dst, const int64_t *to, dp_tensor
     if (rc == 0)
         rc = subview(ctx, src, from, sizes, &b);
     if (rc == 0)
-        rc = dp_copy(ctx, a, b);
+        rc = dp_invoke(ctx, "aten::copy_", "TTb>", a, b, (int)false);
     dp_tensor_unref(a);
     dp_tensor_unref(b);
     return rc;
