@@ -36,13 +36,12 @@ static int replace(resolution *s, dp_tensor **slot)
             *slot = s->twins[i].plain;
             return 0;
         }
-    int rc = dp_empty_like(ctx, *slot, DP_DTYPE_NONE, DP_PRESERVE, &plain);
+    int rc = dp_invoke(ctx, "aten::clone", "Toi>T", *slot, (const int64_t *)NULL, &plain);
     if (rc < 0)
         return rc;
-    rc = dp_copy(ctx, plain, *slot);
     s->twins[s->n++] = (twin){*slot, plain};
     *slot = plain;
-    return rc;
+    return 0;
 }
 
 /* Return the number of tensors in `v` that have the bit. */
@@ -110,7 +109,8 @@ static int finish(resolution *s, int rc, const dp_schema_info *info)
             DP_VIEW(x, s->twins[k].plain);
             rc = dp_resize(ctx, s->twins[k].own, x.ndim, x.sizes, DP_PRESERVE);
             if (rc == 0)
-                rc = dp_copy(ctx, s->twins[k].own, s->twins[k].plain);
+                rc = dp_invoke(ctx, "aten::copy_", "TTb>", s->twins[k].own, s->twins[k].plain,
+                               (int)false);
         }
         dp_tensor_unref(s->twins[k].plain);
     }
