@@ -70,13 +70,42 @@ static void list_ways(int64_t *at, int64_t ways, int64_t n, int64_t r, bool agai
     }
 }
 
+/* Return the indices of the combinations of one or two of `n` elements, [ways * r] on `device`,
+ * computed by operators, so that a capture knows them. */
+static dp_tensor *indices_of_few(chain *c, int64_t n, int64_t r, bool again, dp_device device)
+{
+    const int64_t type = DP_INT64, on = device, *layout = NULL;
+
+    if (r == 1)
+        return CHAIN(c, "aten::arange", "soioioi>T", dp_int(n), &type, layout, &on);
+    dp_tensor *rows =
+        CHAIN(c, "aten::triu_indices", "iiioioioi>T", n, n, (int64_t)!again, &type, layout, &on);
+    return CHAIN(c, "aten::reshape", "Tli>T", CHAIN(c, "aten::t", "T>T", rows), &(int64_t){-1},
+                 (size_t)1);
+}
+
+/* Return the indices of the combinations of `r` of `n` elements, [all] on `device`, written here. */
+static dp_tensor *indices_of(chain *c, int64_t ways, int64_t all, int64_t n, int64_t r, bool again,
+                             dp_device device)
+{
+    dp_tensor *index = NULL;
+
+    c->rc = all == 0 ? call_empty(c->ctx, DP_INT64, device, 1, &all, &index)
+                     : dp_empty(c->ctx, DP_INT64, DP_DEVICE_CPU, 1, &all, DP_CONTIGUOUS, &index);
+    if (c->rc < 0 || all == 0)
+        return chain_keep(c, index);
+    DP_VIEW(v, index);
+    if (v.data != NULL)
+        list_ways(v.data, ways, n, r, again);
+    return chain_move(c, index, device);
+}
+
 /* aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor */
 static int combinations(dp_ctx *ctx, dp_tensor *self, int64_t r, bool again, dp_tensor **out)
 {
     char text[DP_SHAPE_TEXT];
     int64_t none = 0;
     chain c = {.ctx = ctx};
-    dp_tensor *index = NULL;
     DP_VIEW(x, self);
 
     if (x.ndim != 1)
@@ -85,20 +114,16 @@ static int combinations(dp_ctx *ctx, dp_tensor *self, int64_t r, bool again, dp_
     if (r < 0)
         return dp_fail(ctx, DP_ERUNTIME, "Expect a non-negative number, but got %" PRId64, r);
     if (r == 0)
-        return dp_empty(ctx, x.dtype, x.device, 1, &none, DP_CONTIGUOUS, out);
+        return call_empty(ctx, x.dtype, x.device, 1, &none, out);
     int rc = check_ndim(ctx, r > DP_DIM_MAX ? DP_DIM_MAX + 1 : (size_t)r);
-    int64_t ways = rc == 0 ? count_ways(x.numel, r, again) : 0, sizes[2] = {ways, r}, all;
+    int64_t ways = rc == 0 ? count_ways(x.numel, r, again) : 0, sizes[2] = {ways, r}, all = 0;
     if (rc == 0 && (ways < 0 || __builtin_mul_overflow(ways, r, &all)))
         rc = dp_fail(ctx, DP_ERESOURCE, "too many combinations of %" PRId64 " out of %" PRId64, r,
                      x.numel);
-    if (rc == 0)
-        rc = dp_empty(ctx, DP_INT64, DP_DEVICE_CPU, 1, &all, DP_CONTIGUOUS, &index);
     if (rc < 0)
         return rc;
-    DP_VIEW(v, index);
-    if (v.data != NULL)
-        list_ways(v.data, ways, x.numel, r, again);
-    index = chain_move(&c, index, x.device);
+    dp_tensor *index = r <= 2 ? indices_of_few(&c, x.numel, r, again, x.device)
+                              : indices_of(&c, ways, all, x.numel, r, again, x.device);
     dp_tensor *t = CHAIN(&c, "aten::index_select", "TiT>T", self, (int64_t)0, index);
     return chain_end(&c, CHAIN(&c, "aten::view", "Tli>T", t, sizes, (size_t)2), out);
 }
