@@ -1,6 +1,7 @@
 /* capture.h -- the struct of a capture: the calls that it has recorded so far.
  *
- * capture.c records calls; captured.c makes a program from them.  A capture keeps no tensors but
+ * capture_values.c keeps them, capture.c records calls, capture_io.c inputs and outputs; captured.c
+ * makes a program from them.  A capture keeps no tensors but
  * its constants: it knows tensors by the number that dp_tensor_id() gives, which is never reused,
  * and keeps a copy of their geometry. */
 #ifndef DPI_CAPTURE_H
@@ -68,6 +69,44 @@ struct dp_capture {
     uint32_t n_values, n_calls, n_args, n_items, n_constants, n_inputs, n_outputs, mask, n_table;
     uint32_t cap_values, cap_calls, cap_args, cap_items, cap_constants, cap_inputs, cap_outputs;
 };
+
+/* The recording of one call, or of one output. */
+typedef struct dpi_recorder {
+    dp_ctx *ctx;
+    dp_capture *c;
+    const char *name;        /* the operator's, or the output's */
+    const dp_schema *schema; /* of the operator; NULL: an output is recorded */
+    uint32_t argument;       /* number of the argument that is recorded now */
+} dpi_recorder;
+
+/* A reference to a value, constant or list, as in `args`. */
+#define DPI_CAPTURED(kind, index) ((uint32_t)(kind) << 28 | (index))
+
+/* Grow array `name` of capture `c` by `n` items.  False: the error is set. */
+#define DPI_CAPTURE_GROW(ctx, c, name, n)                                                          \
+    dpi_capture_grow(ctx, &(c)->name, &(c)->cap_##name, (uint64_t)(c)->n_##name + (n),             \
+                     sizeof(*(c)->name))
+bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, size_t item);
+int dpi_capture_no_memory(dp_ctx *ctx); /* set the error; DP_ERESOURCE */
+
+/* Find the slot of `number` in `table` (the numbers are dp_tensor_id()) or, with `home`, in `homes`
+ * (dp_tensor_storage_id()).  *slot is 0 if no value has it. */
+uint32_t *dpi_capture_slot(const dp_capture *c, uint32_t *table, uint64_t number, bool home);
+/* Make room for one more value in the tables, which are at most half full. */
+int dpi_capture_room(dp_ctx *ctx, dp_capture *c);
+/* Add a value that is no tensor. */
+int dpi_capture_add_other(dp_ctx *ctx, dp_capture *c);
+/* Add `t`, which may be NULL, as the next value.  If `t` is a value already, the new one is only
+ * its second name. */
+int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t);
+/* Keep a copy of `v` as a constant: *out, a reference. */
+int dpi_capture_keep(dp_ctx *ctx, dp_capture *c, const dp_value *v, uint32_t *out);
+/* Add a call whose arguments are `refs`, without its returns. */
+int dpi_capture_add_call(dp_ctx *ctx, dp_capture *c, dpi_captured_call call, const uint32_t *refs);
+/* Add the tensors of list `v`, which is value `list`. */
+int dpi_capture_items(dp_ctx *ctx, dp_capture *c, uint32_t list, const dp_value *v);
+/* Record argument or output `v`: *out, a reference. */
+int dpi_capture_argument(const dpi_recorder *r, const dp_value *v, uint32_t *out);
 
 /* Functionalities to include while `c` records. */
 static inline uint64_t dpi_capture_bits(const dp_capture *c)

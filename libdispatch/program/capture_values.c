@@ -1,0 +1,252 @@
+/* capture_values.c -- what a capture has recorded: values, found by tensor and by storage, calls and
+ * constants; it is created, undone and freed here. */
+#include "capture.h"
+#include "dispatch/call/values.h"
+
+int dpi_capture_no_memory(dp_ctx *ctx)
+{
+    return dpi_no_memory(&ctx->error, "a capture");
+}
+
+/* -- the tables -- */
+
+uint32_t *dpi_capture_slot(const dp_capture *c, uint32_t *table, uint64_t number, bool home)
+{
+    uint32_t i = (uint32_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 32) & c->mask;
+
+    while (table[i] != 0 &&
+           (home ? c->values[table[i] - 1].storage : c->values[table[i] - 1].id) != number)
+        i = (i + 1) & c->mask;
+    return &table[i];
+}
+
+/* Enter value `v` in both tables, which have room for it. */
+static void enter_value(dp_capture *c, uint32_t v)
+{
+    dpi_captured *x = &c->values[v];
+
+    if (x->id == 0)
+        return;
+    *dpi_capture_slot(c, c->table, x->id, false) = v + 1;
+    uint32_t *home = dpi_capture_slot(c, c->homes, x->storage, true);
+    x->same_storage = *home;
+    *home = v + 1;
+    c->n_table++;
+}
+
+static void fill_tables(dp_capture *c)
+{
+    c->n_table = 0;
+    for (uint32_t v = 0; v < c->n_values; v++)
+        enter_value(c, v);
+}
+
+/* Make room for one more value in the tables, which are at most half full. */
+int dpi_capture_room(dp_ctx *ctx, dp_capture *c)
+{
+    uint32_t n = c->table == NULL ? 256 : 2 * (c->mask + 1);
+
+    if (c->table != NULL && 2 * (c->n_table + 1) <= c->mask)
+        return 0;
+    uint32_t *both = dp_calloc((size_t)n * 2, sizeof(*both));
+    if (both == NULL)
+        return dpi_capture_no_memory(ctx);
+    dp_free(c->table);
+    c->table = both;
+    c->homes = both + n;
+    c->mask = n - 1;
+    fill_tables(c);
+    return 0;
+}
+
+/* -- arrays -- */
+
+bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, size_t item)
+{
+    void *old, *grown;
+
+    if (need > DP_LIMIT_PROGRAM_VALUES) {
+        dp_error_set(&ctx->error, DP_ERESOURCE,
+                     "a capture of more than %d values, arguments or steps (program_values)",
+                     DP_LIMIT_PROGRAM_VALUES);
+        dp_error_limit(DP_ERESOURCE, "program_values", DP_LIMIT_PROGRAM_VALUES, need);
+        return false;
+    }
+    memcpy(&old, array, sizeof(old));
+    if ((grown = dpi_grow(old, cap, (uint32_t)need, item)) == NULL) {
+        dpi_capture_no_memory(ctx);
+        return false;
+    }
+    memcpy(array, &grown, sizeof(grown));
+    return true;
+}
+
+/* -- values -- */
+
+static int describe_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t, dpi_captured *out)
+{
+    DPI_VIEW(v, t);
+    size_t n = (size_t)v.ndim;
+    int64_t *extents = dp_arena_alloc_n(c->arena, 2 * n, sizeof(*extents));
+
+    if (extents == NULL)
+        return dp_arena_failed(c->arena, 2 * n * sizeof(*extents), "a capture", &ctx->error);
+    dp_copy_n(extents, v.sizes, n, sizeof(*extents));
+    dp_copy_n(extents + n, v.strides, n, sizeof(*extents));
+    *out = (dpi_captured){.id = dp_tensor_id(t),
+                          .storage = dp_tensor_storage_id(t),
+                          .keys = dp_tensor_keys(t),
+                          .device = v.device,
+                          .dtype = v.dtype,
+                          .ndim = v.ndim,
+                          .offset = dp_tensor_offset(t),
+                          .extents = extents};
+    return 0;
+}
+
+/* Add a value that is no tensor. */
+int dpi_capture_add_other(dp_ctx *ctx, dp_capture *c)
+{
+    if (!DPI_CAPTURE_GROW(ctx, c, values, 1))
+        return DP_ERESOURCE;
+    c->values[c->n_values++] = (dpi_captured){0};
+    return 0;
+}
+
+/* Add `t` as the next value.  If `t` is a value already, the new one is only its second name. */
+int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t)
+{
+    int rc = dpi_capture_add_other(ctx, c);
+
+    if (rc < 0 || t == NULL || (rc = dpi_capture_room(ctx, c)) < 0)
+        return rc;
+    if (*dpi_capture_slot(c, c->table, dp_tensor_id(t), false) != 0)
+        return 0;
+    rc = describe_tensor(ctx, c, t, &c->values[c->n_values - 1]);
+    if (rc == 0)
+        enter_value(c, c->n_values - 1);
+    return rc;
+}
+
+/* -- constants, calls, items of lists -- */
+
+/* Keep a copy of `v`, which holds no tensor, as a constant: *out, a reference. */
+int dpi_capture_keep(dp_ctx *ctx, dp_capture *c, const dp_value *v, uint32_t *out)
+{
+    dp_value copy = *v;
+
+    if (!DPI_CAPTURE_GROW(ctx, c, constants, 1))
+        return DP_ERESOURCE;
+    if (dpi_values_copy(c->arena, &copy, 1) < 0)
+        return dpi_capture_no_memory(ctx);
+    dpi_values_ref(&copy, 1);
+    *out = DPI_CAPTURED(DPI_HAS_CONSTANT, c->n_constants);
+    c->constants[c->n_constants++] = copy;
+    return 0;
+}
+
+/* Add a call whose arguments are `refs`, without its returns. */
+int dpi_capture_add_call(dp_ctx *ctx, dp_capture *c, dpi_captured_call call, const uint32_t *refs)
+{
+    if (!DPI_CAPTURE_GROW(ctx, c, calls, 1) || !DPI_CAPTURE_GROW(ctx, c, args, call.n_args))
+        return DP_ERESOURCE;
+    call.first_arg = c->n_args;
+    call.first_ret = c->n_values;
+    dp_copy_n(c->args + c->n_args, refs, call.n_args, sizeof(*refs));
+    c->n_args += call.n_args;
+    c->calls[c->n_calls++] = call;
+    return 0;
+}
+
+/* Add an item of the list that is value `list` as a value of its own. */
+static int record_item(dp_ctx *ctx, dp_capture *c, uint32_t list, uint32_t i, const dp_tensor *t)
+{
+    const uint32_t ref = DPI_CAPTURED(DPI_HAS_VALUE, list);
+    int rc = dpi_capture_add_call(
+        ctx, c, (dpi_captured_call){.kind = DP_STEP_ITEM, .n_args = 1, .n_rets = 1, .item = i},
+        &ref);
+
+    return rc == 0 ? dpi_capture_add_tensor(ctx, c, t) : rc;
+}
+
+/* Add the tensors of list `v`, which is value `list`. */
+int dpi_capture_items(dp_ctx *ctx, dp_capture *c, uint32_t list, const dp_value *v)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < v->len && rc == 0; i++) {
+        dp_value item = dp_list_item(v, i);
+        if (item.tag == DP_TAG_TENSOR)
+            rc = record_item(ctx, c, list, i, item.u.t);
+    }
+    return rc;
+}
+
+/* -- life -- */
+
+int dp_capture_new(dp_ctx *ctx, const dp_capture_options *o, dp_capture **out)
+{
+    dp_capture *c = dp_calloc(1, sizeof(*c));
+
+    if (c == NULL || (c->arena = dp_arena_new()) == NULL) {
+        dp_free(c);
+        return dpi_capture_no_memory(ctx);
+    }
+    c->arena->account = ctx->account;
+    c->key = o != NULL && o->whole ? DP_KEY(DP_F_Tracer) : DP_KEY(DP_F_Functionalize);
+    c->numbers = o != NULL && o->numbers;
+    c->fakes = o != NULL && o->fakes;
+    *out = c;
+    return 0;
+}
+
+dp_capture *dp_capture_free(dp_capture *c)
+{
+    if (c == NULL)
+        return NULL;
+    dp_values_release(c->constants, c->n_constants);
+    dp_free(c->values);
+    dp_free(c->calls);
+    dp_free(c->args);
+    dp_free(c->items);
+    dp_free(c->constants);
+    dp_free(c->inputs);
+    dp_free(c->outputs);
+    dp_free(c->table);
+    dp_arena_free(c->arena);
+    dp_free(c);
+    return NULL;
+}
+
+dp_capture_mark dp_capture_now(const dp_capture *c)
+{
+    return (dp_capture_mark){{c->n_values, c->n_calls, c->n_args, c->n_items, c->n_constants,
+                              c->n_inputs, c->n_outputs}};
+}
+
+void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
+{
+    dp_values_release(c->constants + to->n[4], c->n_constants - to->n[4]);
+    c->n_values = to->n[0];
+    c->n_calls = to->n[1];
+    c->n_args = to->n[2];
+    c->n_items = to->n[3];
+    c->n_constants = to->n[4];
+    c->n_inputs = to->n[5];
+    c->n_outputs = to->n[6];
+    if (c->table != NULL) {
+        dp_zero_n(c->table, 2 * ((size_t)c->mask + 1), sizeof(*c->table));
+        fill_tables(c);
+    }
+}
+
+void dp_ctx_set_capture(dp_ctx *ctx, dp_capture *c)
+{
+    dpi_state *s = &ctx->states[0];
+
+    if (ctx->capture != NULL)
+        s->include.functionality &= ~ctx->capture_bits;
+    ctx->capture = c;
+    ctx->capture_bits = c != NULL ? dpi_capture_bits(c) & ~s->include.functionality : 0;
+    s->include.functionality |= ctx->capture_bits;
+}
