@@ -434,6 +434,33 @@ static void aliases_to_json(jw *w, const dp_program *p, uint32_t n)
     jw_array_end(w);
 }
 
+/* Write what the program requires of its inputs. */
+static int guards_to_json(request *rq, jw *w, const dp_program *p, dp_error *err)
+{
+    static const char *const kinds[DP_GUARD_END] = {
+        [DP_GUARD_TENSOR] = "tensor", [DP_GUARD_VALUE] = "value", [DP_GUARD_LENGTH] = "length",
+        [DP_GUARD_SIZE] = "size",     [DP_GUARD_EQUAL] = "equal", [DP_GUARD_SHARE] = "share",
+        [DP_GUARD_APART] = "apart"};
+    dp_input_guard g = {.size = sizeof(g)};
+
+    jw_key(w, "guards");
+    jw_array(w);
+    for (uint32_t i = 0; i < dp_program_guards(p) && !w->failed; i++) {
+        const char *text = dp_program_guard_text(p, i, dp_ctx_arena(rq->ctx));
+        dp_program_guard(p, i, &g);
+        if (text == NULL)
+            return dp_error_set(err, DP_ERESOURCE, "out of memory: the text of a guard");
+        jw_object(w);
+        member_str(w, "kind", kinds[g.kind]);
+        if (g.kind != DP_GUARD_APART)
+            member_str(w, "input", dp_program_input_name(p, g.of.input));
+        member_str(w, "text", text);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
+    return 0;
+}
+
 static void hash_to_json(jw *w, const dp_program *p)
 {
     uint64_t hash[2];
@@ -463,6 +490,8 @@ static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
         jw_str(w, dp_program_output_name(p, i));
     jw_array_end(w);
     aliases_to_json(w, p, info.n_outputs);
+    if (rc == 0)
+        rc = guards_to_json(rq, w, p, err);
     hash_to_json(w, p);
     member_int(w, "depth", info.depth);
     member_int(w, "expanded", (int64_t)info.expanded);

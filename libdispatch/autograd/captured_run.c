@@ -1,59 +1,119 @@
 /* captured_run.c -- capture the calls that a program makes when it runs: the calls of a program of
  * composite operators are decomposed, those of a backward in it are recorded, too. */
 #include "history.h"
+#include "dispatch/call/values.h"
 #include "program/capture.h"
+#include "symbol.h"
 
 static int no_memory(dp_ctx *ctx)
 {
     return dpi_no_memory(&ctx->error, "a capture");
 }
 
-/* Make a fake of `t` that requires a gradient if `t` does: *out, owned. */
-static int fake_of(dp_ctx *ctx, const dp_tensor *t, dp_tensor **out)
-{
-    bool requires_grad = dp_tensor_requires_grad(t);
-    int rc = dp_fake(ctx, t, out);
+/* Fakes of the inputs. */
+typedef struct faker {
+    dp_ctx *ctx;
+    const dpi_dynamic *dynamic; /* sizes that differ from those of the inputs; NULL: none */
+    uint64_t *storages;         /* [n] storage of each tensor that has a fake */
+    dp_tensor **fakes;          /* [n] */
+    uint32_t n;
+} faker;
 
-    if (rc == 0 && requires_grad && (rc = dp_tensor_set_requires_grad(ctx, *out, true)) < 0)
+/* Find the fake of an earlier tensor that shares the storage and the dtype of `t`. */
+static dp_tensor *relative_of(const faker *f, const dp_tensor *t)
+{
+    uint64_t storage = dp_tensor_storage_id(t);
+    uint32_t i = 0;
+
+    while (i < f->n && (f->storages[i] != storage || f->fakes[i]->dtype != t->dtype))
+        i++;
+    return i < f->n ? f->fakes[i] : NULL;
+}
+
+/* Make a fake of `t`, the tensor at place `at`: *out, owned.  Inputs that share a storage have fakes
+ * that share one. */
+static int fake_layout(faker *f, const dp_tensor *t, dp_input_place at, dp_tensor **out)
+{
+    int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];
+    dp_error *err = &f->ctx->error;
+    dp_tensor *relative = relative_of(f, t);
+    DPI_VIEW(v, t);
+
+    if (f->dynamic != NULL && dpi_dynamic_layout(f->dynamic, t, at, sizes, strides))
+        return dpi_empty_strided(t->dtype, (dpi_target){v.device | DPI_FAKE, 0, f->ctx->account},
+                                 v.ndim, sizes, strides, out, err);
+    return relative != NULL
+               ? dpi_as_strided(relative, v.ndim, v.sizes, v.strides, dp_tensor_offset(t), out, err)
+               : dp_fake(f->ctx, t, out);
+}
+
+/* Make a fake of `t` that requires a gradient if `t` does: *out, owned. */
+static int fake_of(faker *f, const dp_tensor *t, dp_input_place at, dp_tensor **out)
+{
+    int rc = fake_layout(f, t, at, out);
+
+    if (rc == 0 && dp_tensor_requires_grad(t) &&
+        (rc = dp_tensor_set_requires_grad(f->ctx, *out, true)) < 0)
         *out = dp_tensor_unref(*out);
+    if (rc == 0) {
+        f->storages[f->n] = dp_tensor_storage_id(t);
+        f->fakes[f->n++] = *out;
+    }
     return rc;
 }
 
-/* Replace the tensors of *v by fakes, owned, in the context's memory. */
-static int make_fake(dp_ctx *ctx, dp_value *v)
+/* Replace the tensors of list *v by fakes, in the context's memory. */
+static int fake_list(faker *f, dp_value *v, uint32_t input)
 {
+    dp_value *items = dp_arena_alloc_n(&f->ctx->arena, v->len, sizeof(*items));
+    uint32_t n = 0;
     int rc = 0;
 
-    if (v->tag == DP_TAG_TENSOR)
-        return fake_of(ctx, v->u.t, &v->u.t);
-    if (v->tag != DP_TAG_TENSORS)
-        return 0;
-    dp_tensor **list = dp_arena_alloc_n(&ctx->arena, v->len, sizeof(dp_tensor *));
-    uint32_t n = 0;
-    if (list == NULL)
-        return no_memory(ctx);
+    if (items == NULL)
+        return no_memory(f->ctx);
     for (; n < v->len && rc == 0; n++) {
-        list[n] = NULL;
-        rc = v->u.tensors[n] != NULL ? fake_of(ctx, v->u.tensors[n], &list[n]) : 0;
+        dp_value item = dp_list_item(v, n);
+        items[n] = item;
+        if (item.tag == DP_TAG_TENSOR)
+            rc = fake_of(f, item.u.t, (dp_input_place){input, (int32_t)n, 0}, &items[n].u.t);
+        else
+            dpi_values_ref(&items[n], 1);
     }
-    v->u.tensors = list;
-    if (rc < 0)
-        while (n-- > 0)
-            dp_tensor_unref(list[n]);
-    return rc;
+    if (rc < 0) {
+        dp_values_release(items, n - 1);
+        return rc;
+    }
+    *v = (dp_value){DP_TAG_LIST, v->len, {0}};
+    v->u.values = items;
+    return 0;
 }
 
-/* Copy `inputs` to *out; with `fakes` their tensors are fakes, which *n_owned says. */
-static int copy_inputs(dp_ctx *ctx, const dp_value *inputs, uint32_t n, bool fakes, dp_value **out,
+/* Replace input *v by an owned copy whose tensors are fakes. */
+static int make_fake(faker *f, dp_value *v, uint32_t input)
+{
+    if (v->tag == DP_TAG_TENSOR)
+        return fake_of(f, v->u.t, (dp_input_place){input, -1, 0}, &v->u.t);
+    if (v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_LIST)
+        return fake_list(f, v, input);
+    dpi_values_ref(v, 1);
+    return 0;
+}
+
+/* Copy `inputs` [n] to *out, with fakes for their tensors; the first *n_owned are owned. */
+static int fake_inputs(faker *f, const dp_value *inputs, uint32_t n, dp_value *out,
                        uint32_t *n_owned)
 {
+    size_t tensors = 0;
     int rc = 0;
 
-    if ((*out = dp_arena_alloc_n(&ctx->arena, n, sizeof(**out))) == NULL)
-        return no_memory(ctx);
-    dp_copy_n(*out, inputs, n, sizeof(**out));
-    for (uint32_t i = 0; fakes && i < n && rc == 0; i++)
-        if ((rc = make_fake(ctx, &(*out)[i])) == 0)
+    for (uint32_t i = 0; i < n; i++)
+        tensors += dp_is_list(&inputs[i]) ? inputs[i].len : 1;
+    f->storages = dp_arena_alloc_n(&f->ctx->arena, tensors, sizeof(*f->storages));
+    f->fakes = dp_arena_alloc_n(&f->ctx->arena, tensors, sizeof(dp_tensor *));
+    if (f->storages == NULL || f->fakes == NULL)
+        return no_memory(f->ctx);
+    for (uint32_t i = 0; i < n && rc == 0; i++)
+        if ((rc = make_fake(f, &out[i], i)) == 0)
             *n_owned = i + 1;
     return rc;
 }
@@ -94,19 +154,23 @@ static int capture_run(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
     return rc;
 }
 
-int dp_program_capture(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
-                       const dp_capture_options *o, dp_program **out)
+int dpi_capture_program(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
+                        const dp_capture_options *o, const dpi_dynamic *dynamic, dp_program **out)
 {
     dp_capture *c = NULL;
-    dp_value *copies = NULL;
+    dp_value *copies = dp_arena_alloc_n(&ctx->arena, p->n_inputs, sizeof(*copies));
+    faker f = {.ctx = ctx, .dynamic = dynamic};
     uint32_t n_owned = 0;
 
     if (ctx->capture != NULL)
         return dp_error_set(&ctx->error, DP_ERUNTIME,
                             "a program cannot be captured while a capture records its calls");
-    int rc = dp_capture_new(ctx, o, &c);
-    if (rc == 0)
-        rc = copy_inputs(ctx, inputs, p->n_inputs, c->fakes, &copies, &n_owned);
+    int rc = copies != NULL ? dp_capture_new(ctx, o, &c) : no_memory(ctx);
+    if (rc < 0)
+        return rc;
+    dp_copy_n(copies, inputs, p->n_inputs, sizeof(*copies));
+    if (c->fakes)
+        rc = fake_inputs(&f, inputs, p->n_inputs, copies, &n_owned);
     for (uint32_t i = 0; i < p->n_inputs && rc == 0; i++)
         rc = dp_capture_input(ctx, c, dp_program_input_name(p, i), &copies[i]);
     if (rc == 0)
@@ -119,4 +183,10 @@ int dp_program_capture(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
     if (n_owned > 0)
         dp_values_release(copies, n_owned);
     return rc;
+}
+
+int dp_program_capture(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
+                       const dp_capture_options *o, dp_program **out)
+{
+    return dpi_capture_program(ctx, p, inputs, o, NULL, out);
 }

@@ -150,6 +150,7 @@ dp_builder *dp_builder_free(dp_builder *b)
     dp_free(b->p.outputs);
     dp_free(b->p.origins);
     dp_free(b->p.modes);
+    dp_free(b->p.guards);
     dp_free(b->names);
     dp_arena_free(b->arena);
     dp_free(b);

@@ -45,6 +45,10 @@ typedef struct dpi_captured_input {
     uint32_t value;    /* index in `values` */
     uint32_t tag;      /* DP_TAG_* */
     const void *other; /* the generator or object, to be compared only */
+    uint32_t len;      /* of a list */
+    /* index in `constants` of the value, if it is no list; of the first item that is no tensor, in
+     * order, if it is one */
+    uint32_t constant;
 } dpi_captured_input;
 
 typedef struct dpi_captured_output {
@@ -107,6 +111,10 @@ int dpi_capture_add_call(dp_ctx *ctx, dp_capture *c, dpi_captured_call call, con
 int dpi_capture_items(dp_ctx *ctx, dp_capture *c, uint32_t list, const dp_value *v);
 /* Record argument or output `v`: *out, a reference. */
 int dpi_capture_argument(const dpi_recorder *r, const dp_value *v, uint32_t *out);
+
+/* Add to builder `b` the guards of the inputs of `c`, whose indices are the same
+ * (captured_guard.c). */
+int dpi_capture_guards(dp_ctx *ctx, const dp_capture *c, dp_builder *b);
 
 /* Functionalities to include while `c` records. */
 static inline uint64_t dpi_capture_bits(const dp_capture *c)

@@ -1,6 +1,25 @@
 /* capture_io.c -- inputs, constants and outputs of a program that is captured. */
 #include "capture.h"
 
+/* Keep what the program requires of an input: a value that is no tensor, or such items of a
+ * list. */
+static int keep_others(dp_ctx *ctx, dp_capture *c, const dp_value *v)
+{
+    uint32_t ref;
+    int rc = 0;
+
+    if (v->tag == DP_TAG_TENSOR || v->tag == DP_TAG_GENERATOR || v->tag == DP_TAG_OBJECT)
+        return 0;
+    if (!dp_is_list(v))
+        return dpi_capture_keep(ctx, c, v, &ref);
+    for (uint32_t i = 0; i < v->len && rc == 0; i++) {
+        dp_value item = dp_list_item(v, i);
+        if (item.tag != DP_TAG_TENSOR)
+            rc = dpi_capture_keep(ctx, c, &item, &ref);
+    }
+    return rc;
+}
+
 static const char *keep_name(dp_ctx *ctx, dp_capture *c, const char *name)
 {
     const char *copy = dp_arena_dup(c->arena, name, strlen(name) + 1);
@@ -19,7 +38,11 @@ static int fail_known(dp_ctx *ctx, const char *name)
 int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_value *v)
 {
     const dp_capture_mark before = dp_capture_now(c);
-    dpi_captured_input input = {keep_name(ctx, c, name), c->n_values, v->tag, NULL};
+    dpi_captured_input input = {.name = keep_name(ctx, c, name),
+                                .value = c->n_values,
+                                .tag = v->tag,
+                                .len = dp_is_list(v) ? v->len : 0,
+                                .constant = c->n_constants};
 
     if (input.name == NULL || !DPI_CAPTURE_GROW(ctx, c, inputs, 1) || dpi_capture_room(ctx, c) < 0)
         return DP_ERESOURCE;
@@ -33,6 +56,8 @@ int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_valu
                                        : dpi_capture_add_other(ctx, c);
     if (rc == 0 && dp_is_list(v))
         rc = dpi_capture_items(ctx, c, input.value, v);
+    if (rc == 0)
+        rc = keep_others(ctx, c, v);
     if (rc < 0)
         dp_capture_undo(c, &before);
     return rc;

@@ -120,8 +120,11 @@ int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t)
 
     if (rc < 0 || t == NULL || (rc = dpi_capture_room(ctx, c)) < 0)
         return rc;
-    if (*dpi_capture_slot(c, c->table, dp_tensor_id(t), false) != 0)
+    uint32_t same = *dpi_capture_slot(c, c->table, dp_tensor_id(t), false);
+    if (same != 0) {
+        c->values[c->n_values - 1].same_storage = same;
         return 0;
+    }
     rc = describe_tensor(ctx, c, t, &c->values[c->n_values - 1]);
     if (rc == 0)
         enter_value(c, c->n_values - 1);

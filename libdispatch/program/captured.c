@@ -145,6 +145,8 @@ static int make(maker *m, dp_program **out)
     int rc = add_inputs(m);
 
     if (rc == 0)
+        rc = dpi_capture_guards(m->ctx, c, m->b);
+    if (rc == 0)
         rc = add_constants(m);
     for (; m->origin < c->n_calls && rc == 0; m->origin++)
         rc = add_step(m, &c->calls[m->origin]);

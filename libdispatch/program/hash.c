@@ -37,7 +37,8 @@ enum {
     OF_PURE,
     OF_OPERATOR,
     OF_OUTPUTS,
-    OF_NOTHING
+    OF_NOTHING,
+    OF_GUARDS
 };
 
 static void begin(dpi_siphash *h)
@@ -290,6 +291,38 @@ static void hash_step(hashing *c, uint32_t i)
         c->values[step->ret + k] = (digest){{OF_RETURN, c->n_made++}};
 }
 
+/* Hash the guards, in order; nothing if there are none. */
+static void add_guards(hashing *c)
+{
+    char device[DP_KEY_NAME_MAX];
+    dpi_siphash *h = &c->steps;
+
+    for (uint32_t i = 0; i < c->p->n_guards; i++) {
+        const dp_input_guard *g = &c->p->guards[i];
+        const dp_input_place places[2] = {g->of, g->other};
+        add_int(h, OF_GUARDS);
+        add_int(h, g->kind);
+        for (int k = 0; k < 2; k++) {
+            add_int(h, (uint64_t)places[k].input << 32 | (uint32_t)places[k].item);
+            add_int(h, (uint64_t)places[k].dim);
+        }
+        add_int(h, (uint64_t)g->number);
+        if (g->value != NULL)
+            add_value(h, g->value);
+        if (g->kind != DP_GUARD_TENSOR)
+            continue;
+        add_text(h, dp_dtype_name(g->dtype));
+        add_text(h, dp_device_name(g->device, device));
+        add_int(h, g->layout);
+        add_int(h, (uint64_t)g->offset);
+        add_int(h, (uint64_t)g->ndim);
+        for (int d = 0; d < g->ndim; d++) {
+            add_int(h, (uint64_t)g->sizes[d]);
+            add_int(h, (uint64_t)g->strides[d]);
+        }
+    }
+}
+
 static void hash_program(hashing *c)
 {
     const dp_program *p = c->p;
@@ -301,6 +334,7 @@ static void hash_program(hashing *c)
         add_text(&c->steps, type != NULL ? type->text : "");
         c->values[i] = (digest){{OF_INPUT, i}};
     }
+    add_guards(c);
     for (uint32_t i = 0; i < p->n_ops; i++) {
         begin(&h);
         add_int(&h, OF_OPERATOR);

@@ -187,6 +187,15 @@ static void lay_binds(dpi_bump *m, const dp_program *from, dp_program *to)
     }
 }
 
+static void lay_guards(dpi_bump *m, const dp_program *from, dp_program *to)
+{
+    for (uint32_t i = 0; i < from->n_guards; i++) {
+        dp_input_guard g = dpi_bump_guard(m, &from->guards[i]);
+        if (to != NULL)
+            to->guards[i] = g;
+    }
+}
+
 /* Append `from` and everything that it points to.  Returns the copy, or NULL when only counting. */
 static dp_program *lay(dpi_bump *m, const dp_program *from)
 {
@@ -207,9 +216,11 @@ static dp_program *lay(dpi_bump *m, const dp_program *from)
     p->outputs = BUMP_ARRAY(m, from, outputs);
     p->origins = BUMP_ARRAY(m, from, origins);
     p->modes = BUMP_ARRAY(m, from, modes);
+    p->guards = BUMP_ARRAY(m, from, guards);
     lay_names(m, from, to);
     lay_constants(m, from, to);
     lay_binds(m, from, to);
+    lay_guards(m, from, to);
     return to;
 }
 

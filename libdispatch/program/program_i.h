@@ -114,7 +114,7 @@ typedef struct dpi_output {
 struct dp_program {
     atomic_uint refs;
     uint32_t n_inputs, n_values, n_constants, n_steps, n_links, n_types, n_ops, n_binds, n_subs,
-        n_outputs, n_origins, n_modes;
+        n_outputs, n_origins, n_modes, n_guards;
     uint32_t depth;        /* 1: no step runs a program; else 1 + the deepest of subs */
     bool of_lines;         /* the origins of steps are lines of a text (read.c) */
     bool is_plain;         /* no step binds late, runs a program or has a mode */
@@ -139,6 +139,7 @@ struct dp_program {
     dpi_output *outputs;
     uint32_t *origins; /* counts and lists that dpi_step.origins refers to */
     dp_step_mode *modes;
+    dp_input_guard *guards; /* what they point to is in the builder's arena, or in the block */
 };
 
 enum { /* sets of tags: bit t stands for tag t */
@@ -197,7 +198,7 @@ struct dp_builder {
     bool done;       /* dp_builder_finish() has returned the program */
     dp_program p;    /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
-        cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins, cap_modes;
+        cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins, cap_modes, cap_guards;
     dpi_name *names; /* [mask + 1] hash table with open addressing */
     uint32_t n_names, mask;
 };
@@ -268,6 +269,25 @@ int64_t dpi_builder_mode(dp_builder *b, const dp_step_mode *mode);
 /* Enter a guard that sets the members of `mode`.  Returns the guard's depth, or an error code. */
 int dpi_mode_enter(dp_ctx *ctx, const dp_step_mode *mode);
 
+/* A bump allocator over one block, which is filled from its start.  With `at` NULL nothing is
+ * copied, and `used` counts the bytes that the block needs. */
+typedef struct dpi_bump {
+    char *at;    /* start of the block, or NULL */
+    size_t used; /* bytes used so far */
+} dpi_bump;
+/* Check `inputs` [n_inputs] against the guards of `p` (guard.c).  DP_EVALUE: they break one. */
+int dpi_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs);
+/* Append what guard *g points to, and return a guard that points to the copies. */
+dp_input_guard dpi_bump_guard(dpi_bump *m, const dp_input_guard *g);
+/* Set want[] to the strides of a dense tensor of `sizes` whose dimensions are ordered as the strides
+ * `like` are. */
+void dpi_dense_strides(int ndim, const int64_t *like, const int64_t *sizes, int64_t *want);
+/* Bits of a key set that say how the bytes of a tensor are to be read. */
+#define DPI_LAYOUT_BITS                                                                            \
+    (DPI_BIT(Quantized) | DPI_BIT(MkldnnCPU) | DPI_BIT(Sparse) | DPI_BIT(SparseCsr) |              \
+     DPI_BIT(NestedTensor) | DPI_BIT(Named) | DPI_BIT(Conjugate) | DPI_BIT(Negative) |             \
+     DPI_BIT(ZeroTensor))
+
 /* Compute the program's content hash (hash.c).  DP_ERESOURCE: no memory. */
 int dpi_program_hash(dp_builder *b);
 
@@ -292,12 +312,6 @@ int dpi_program_run_formula(dp_ctx *ctx, const dp_program *p, dp_run *run);
 
 /* -- copying values (hold.c) -- */
 
-/* A bump allocator over one block, which is filled from its start.  With `at` NULL nothing is
- * copied, and `used` counts the bytes that the block needs. */
-typedef struct dpi_bump {
-    char *at;    /* start of the block, or NULL */
-    size_t used; /* bytes used so far */
-} dpi_bump;
 /* Append a copy of `bytes` bytes at `src`, padded to 16 bytes; NULL when only counting. */
 void *dpi_bump_add(dpi_bump *m, const void *src, size_t bytes);
 /* Append copies of the strings and lists that `*v` points to, and return a value that points to the

@@ -359,7 +359,9 @@ static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_va
 
     dp_zero_n(returned, n_returned, sizeof(*returned));
     dp_zero_n(m->written + base, p->n_values, sizeof(bool));
-    int rc = dpi_fit_inputs(m, p, &m->values[base]);
+    int rc = p->n_guards > 0 ? dpi_guards_check(m->ctx, p, &m->values[base]) : 0;
+    if (rc == 0)
+        rc = dpi_fit_inputs(m, p, &m->values[base]);
     if (rc == 0)
         rc = dpi_check_devices(m->ctx, &m->values[base], p->n_inputs);
     if (rc == 0)

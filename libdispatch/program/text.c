@@ -228,6 +228,93 @@ static void add_alias(dpi_text *t, const dp_program *p, uint32_t i)
         dpi_text_add(t, "may share memory with several values\n");
 }
 
+/* -- guards -- */
+
+/* Add the name of an input or of its item. */
+static void add_place(dpi_text *t, const dp_program *p, const dp_input_place *at)
+{
+    dpi_text_add(t, dp_program_input_name(p, at->input));
+    if (at->item >= 0)
+        dpi_text_printf(t, "[%" PRId32 "]", at->item);
+}
+
+static void add_size(dpi_text *t, const dp_program *p, const dp_input_place *at)
+{
+    add_place(t, p, at);
+    dpi_text_printf(t, ".size(%" PRId32 ")", at->dim);
+}
+
+static void add_extents(dpi_text *t, const char *what, const int64_t *n, int32_t ndim)
+{
+    dpi_text_printf(t, " %s [", what);
+    for (int32_t d = 0; d < ndim; d++)
+        if (n[d] < 0)
+            dpi_text_add(t, d > 0 ? ", *" : "*");
+        else
+            dpi_text_printf(t, "%s%" PRId64, d > 0 ? ", " : "", n[d]);
+    dpi_text_add(t, "]");
+}
+
+static void add_geometry(dpi_text *t, const dp_input_guard *g)
+{
+    char device[DP_KEY_NAME_MAX];
+    bool any = false;
+
+    for (int32_t d = 0; d < g->ndim; d++)
+        any |= g->sizes[d] < 0;
+    dpi_text_printf(t, " is %s on %s,", dp_dtype_name(g->dtype), dp_device_name(g->device, device));
+    add_extents(t, "sizes", g->sizes, g->ndim);
+    add_extents(t, any ? "dense, ordered as strides" : "strides", g->strides, g->ndim);
+    if (g->offset >= 0)
+        dpi_text_printf(t, " offset %" PRId64, g->offset);
+}
+
+static void add_guard(dpi_text *t, const dp_program *p, const dp_input_guard *g)
+{
+    if (g->kind == DP_GUARD_APART) {
+        dpi_text_add(t, "written inputs overlap with no others");
+        return;
+    }
+    if (g->kind == DP_GUARD_SIZE || g->kind == DP_GUARD_EQUAL)
+        add_size(t, p, &g->of);
+    else
+        add_place(t, p, &g->of);
+    if (g->kind == DP_GUARD_TENSOR) {
+        add_geometry(t, g);
+    } else if (g->kind == DP_GUARD_VALUE) {
+        dpi_text_add(t, " == ");
+        add_value(t, g->value, 0);
+    } else if (g->kind == DP_GUARD_LENGTH) {
+        dpi_text_printf(t, " has %" PRId64 " items", g->number);
+    } else if (g->kind == DP_GUARD_SIZE) {
+        dpi_text_printf(t, " >= %" PRId64, g->number);
+    } else if (g->kind == DP_GUARD_EQUAL) {
+        dpi_text_add(t, " == ");
+        add_size(t, p, &g->other);
+    } else {
+        dpi_text_printf(t, " begins %" PRId64 " bytes after ", g->number);
+        add_place(t, p, &g->other);
+        dpi_text_add(t, ", in its storage");
+    }
+}
+
+static void add_guards(dpi_text *t, const dp_program *p)
+{
+    for (uint32_t i = 0; i < p->n_guards; i++) {
+        dpi_text_add(t, "  guard ");
+        add_guard(t, p, &p->guards[i]);
+        dpi_text_add(t, "\n");
+    }
+}
+
+const char *dp_program_guard_text(const dp_program *p, uint32_t i, dp_arena *a)
+{
+    dpi_text t = {0};
+
+    add_guard(&t, p, &p->guards[i]);
+    return finish(&t, a);
+}
+
 const char *dp_program_text(const dp_program *p, dp_arena *a)
 {
     dpi_text t = {0};
@@ -248,6 +335,7 @@ const char *dp_program_text(const dp_program *p, dp_arena *a)
             add_value(&t, &p->constants[i], 0);
             dpi_text_add(&t, "\n");
         }
+    add_guards(&t, p);
     for (uint32_t i = 0; i < p->n_steps; i++)
         add_step(&t, p, i);
     for (uint32_t i = 0; i < p->n_inputs; i++)

@@ -57,6 +57,8 @@ typedef struct dp_run dp_run;
 typedef struct dp_program_info dp_program_info;
 typedef struct dp_step_info dp_step_info;
 typedef struct dp_alias dp_alias;
+typedef struct dp_input_guard dp_input_guard;
+typedef struct dp_input_place dp_input_place;
 
 /* -- elementwise loops; iter.h has the rest -- */
 

@@ -197,6 +197,47 @@ struct dp_step_info {
     const dp_step_mode *mode;  /* NULL: the mode of the run */
 };
 
+enum { /* dp_input_guard.kind: what a run of the program requires of its inputs */
+       DP_GUARD_TENSOR = 1, /* `of` is a tensor of this dtype, device, layout and geometry */
+       DP_GUARD_VALUE,      /* `of` equals *value, which holds no tensor */
+       DP_GUARD_LENGTH,     /* `of` is a list of `number` items */
+       DP_GUARD_SIZE,       /* the size of `of` is at least `number` */
+       DP_GUARD_EQUAL,      /* the size of `of` equals that of `other` */
+       /* tensor `of` has the storage of `other`, and begins `number` bytes after it */
+       DP_GUARD_SHARE,
+       /* an input that the program writes overlaps with no other input of a TENSOR guard, unless
+        * SHARE guards join them */
+       DP_GUARD_APART,
+       DP_GUARD_END
+};
+
+/* An input, an item of an input that is a list, or a size of one of them. */
+struct dp_input_place {
+    uint32_t input; /* index */
+    int32_t item;   /* -1: the input itself */
+    int32_t dim;    /* of SIZE and EQUAL; else 0 */
+};
+
+/* One assumption about the inputs of a program.  A run whose inputs break it fails. */
+struct dp_input_guard {
+    uint32_t size;
+    uint32_t kind;
+    dp_input_place of;
+    dp_input_place other;
+    dp_dtype dtype;
+    dp_device device;
+    /* dp_tensor_keys().functionality; only the bits count that say how the bytes are to be read,
+     * such as Conjugate */
+    uint64_t layout;
+    int32_t ndim;
+    /* [ndim] A size of -1 may be any.  If there is such a size, the tensor need not have these
+     * strides, but must be dense, with its dimensions in the order of these strides.  The stride of
+     * a dimension of size 1, and all strides of a tensor without elements, may be any. */
+    const int64_t *sizes, *strides;
+    int64_t offset; /* in elements; -1: any */
+    const dp_value *value;
+    int64_t number;
+};
 /* -- functions for embedders only -- */
 
 #ifndef DISPATCHD_PLUGIN_H
@@ -263,6 +304,20 @@ DP_API uint32_t dp_capture_steps(const dp_capture *c); /* number of steps record
  * records the calls of `ctx` already. */
 DP_API int dp_program_capture(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
                               const dp_capture_options *o, dp_program **out);
+
+/* -- guards: what a program requires of its inputs -- */
+
+/* Add a copy of guard *g.  DP_EVALUE: it is not valid, or names an input that does not exist.  A
+ * program of which all inputs may be any has no guards, and its runs check none. */
+DP_API int dp_builder_guard(dp_builder *b, const dp_input_guard *g);
+/* Add the guards of `from`, for the inputs that have the same names.  For code that makes a program
+ * from another one. */
+DP_API int dp_builder_guards_of(dp_builder *b, const dp_program *from);
+DP_API uint32_t dp_program_guards(const dp_program *p); /* number of guards */
+/* Describe guard `i`.  Set out->size first.  Its pointers are borrowed from the program. */
+DP_API void dp_program_guard(const dp_program *p, uint32_t i, dp_input_guard *out);
+/* Print guard `i` as a condition, such as "x.size(0) >= 2", in arena `a`.  NULL: no memory. */
+DP_API const char *dp_program_guard_text(const dp_program *p, uint32_t i, dp_arena *a);
 
 /* -- text -- */
 
