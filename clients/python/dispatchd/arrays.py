@@ -18,6 +18,7 @@ from .connection import Connection, current
 from .tensors import Tensor, make
 
 _SHARE_FROM = 1 << 16  # bytes from which the daemon maps a memfd and does not copy it
+_MOST_DIMS = 64  # dimensions of a tensor
 _CODES = {"uint8": "B", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f",
           "float64": "d", "complex64": "f", "complex128": "d", "bool": "?"}
 _NUMPY = {"b1": "bool", "u1": "uint8", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "f2": "float16",
@@ -64,12 +65,12 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         made: Tensor = data.clone().detach()
         if wanted is not None or device is not None:
             made = made.to(dtype=wanted, device=device)
-    elif hasattr(data, "__array_interface__") and not _is_torch(data):
+    elif hasattr(data, "__array_interface__") and not is_torch(data):
         made = _from_numpy(data, wanted, c, device)
-    elif _is_torch(data):
+    elif is_torch(data):
         made = _from_torch(data, wanted, c, device)
-    elif isinstance(data, (memoryview, bytes, bytearray, array.array)):
-        made = _from_buffer(memoryview(data), wanted, c, device)
+    elif (buffer := _buffer(data)) is not None:
+        made = _from_buffer(buffer, wanted, c, device)
     elif hasattr(data, "__dlpack__"):
         from .dlpack import from_dlpack
         made = from_dlpack(data)
@@ -84,13 +85,24 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 as_tensor = tensor
 
 
-def _is_torch(data: Any) -> bool:
+def is_torch(data: Any) -> bool:
+    """Is `data` a tensor of PyTorch?"""
     return type(data).__module__.startswith("torch") and hasattr(data, "data_ptr")
+
+
+def _buffer(data: Any) -> memoryview | None:
+    """Return the memory of an object with the buffer protocol, else None."""
+    try:
+        return memoryview(data)
+    except TypeError:
+        return None
 
 
 def _from_torch(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
     if str(data.device) != "cpu":
         raise TypeError(f"a PyTorch tensor on {data.device} is given: the daemon takes CPU memory; x.cpu() copies it")
+    if str(data.layout) != "torch.strided":
+        raise TypeError(f"a PyTorch tensor of layout {data.layout} is given: the daemon takes strided ones; x.to_dense() is one")
     plain = data.detach().resolve_conj().resolve_neg().contiguous()
     name = str(data.dtype).removeprefix("torch.")
     if name not in dtypes.ALL:
@@ -139,6 +151,8 @@ def _shape_of(data: Any) -> tuple[int, ...]:
         shape.append(len(data))
         if not data:
             break
+        if len(shape) > _MOST_DIMS:
+            raise ValueError(f"lists are nested more than {_MOST_DIMS} deep: a tensor has at most {_MOST_DIMS} dimensions")
         data = data[0]
     return tuple(shape)
 
@@ -180,6 +194,8 @@ def _infer(flat: list[Any]) -> dtypes.dtype:
 
 def _plain(v: Any) -> Any:
     """Return an element as a Python number: one of NumPy, or a tensor of one element, becomes one."""
+    if isinstance(v, Tensor) and v.numel() != 1:
+        raise TypeError(f"an element is a tensor of shape {list(v.shape)}: dispatchd.stack() joins tensors")
     return v.item() if isinstance(v, Tensor) or (type(v).__module__ == "numpy" and hasattr(v, "item")) else v
 
 
@@ -188,12 +204,14 @@ def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: An
     flat: list[Any] = []
     if shape and any(hasattr(v, "__array_interface__") and getattr(v, "ndim", None) for v in data):
         import numpy
+        shapes = {numpy.shape(v) for v in data}
+        if len(shapes) > 1:
+            raise ValueError(f"the elements have shapes {' and '.join(map(str, sorted(shapes)))}: arrays and lists must not be "
+                             "ragged")
         return _from_numpy(numpy.array(data), wanted, c, device)
     _flatten(data, shape, 0, flat)
     if set(map(type, flat)) - {bool, int, float, complex}:
         flat = [_plain(v) for v in flat]
-        if any(isinstance(v, list) for v in flat):
-            raise TypeError("an element is a tensor of several elements: dispatchd.stack() joins tensors")
     kind = wanted or _infer(flat)
     if not {type(v) for v in flat} <= {bool, int, float, complex}:
         _infer(flat)
@@ -201,14 +219,20 @@ def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: An
 
 
 def _pack(flat: list[Any], kind: dtypes.dtype) -> bytes:
-    if kind == "bfloat16":
-        return b"".join([_round_bfloat16(float(v)) for v in flat])
     if kind.is_complex:
         flat = [part for v in flat for part in (complex(v).real, complex(v).imag)]
     elif kind == "bool":
         flat = [bool(v) for v in flat]
+    elif any(isinstance(v, complex) for v in flat):
+        odd = next(v for v in flat if isinstance(v, complex))
+        raise TypeError(f"value {odd} is complex: it cannot be converted to {kind}; its .real and .imag can")
     elif kind.kind in "iu":
+        endless = [v for v in flat if v - v != 0]
+        if endless:
+            raise ValueError(f"value {endless[0]} cannot be converted to {kind}, which has only finite integers")
         flat = [int(v) for v in flat]
+    if kind == "bfloat16":
+        return b"".join([_round_bfloat16(float(v)) for v in flat])
     try:
         return struct.pack(f"={len(flat)}{_CODES[kind]}", *flat)
     except OverflowError:  # PyTorch's floats become infinite

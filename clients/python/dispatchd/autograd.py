@@ -157,14 +157,25 @@ def _flags(retain_graph: bool | None, create_graph: bool) -> str:
     return text + (',"create_graph":true' if create_graph else "")
 
 
+def _listed(tensors: Any) -> list[Tensor]:
+    """Return one tensor, or several, as a list."""
+    given = [tensors] if isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__") else list(tensors)
+    for t in given:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"gradients are those of tensors, got {type(t).__name__}")
+    return given
+
+
 def backward(tensors: "Tensor | Sequence[Tensor]", grad_tensors: Any = None, retain_graph: bool | None = None,
              create_graph: bool = False, inputs: Any = None) -> None:
     """Compute the gradients of `tensors` and add them to the .grad of the leaves that require one, or of `inputs`.
 
     grad_tensors: the gradient of each tensor; None stands for 1 and is for tensors of one element."""
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    tensors = _listed(tensors)
+    if not tensors:
+        return
     if inputs is not None:
-        inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        inputs = _listed(inputs)
         for leaf, g in zip(inputs, grad(tensors, inputs, grad_tensors, retain_graph, create_graph, True)):
             if g is not None:
                 before = leaf.grad
@@ -178,8 +189,9 @@ def backward(tensors: "Tensor | Sequence[Tensor]", grad_tensors: Any = None, ret
 def grad(outputs: "Tensor | Sequence[Tensor]", inputs: "Tensor | Sequence[Tensor]", grad_outputs: Any = None,
          retain_graph: bool | None = None, create_graph: bool = False, allow_unused: bool = False) -> tuple[Any, ...]:
     """Return the gradients of `outputs` with respect to `inputs`, as torch.autograd.grad() does."""
-    outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outputs, inputs = _listed(outputs), _listed(inputs)
+    if not outputs or not inputs:
+        raise ValueError(f"grad() takes at least one output and one input, got {len(outputs)} and {len(inputs)}")
     if isinstance(grad_outputs, Tensor):
         grad_outputs = [grad_outputs]
     c = connection_of(outputs[0])
@@ -229,6 +241,8 @@ def zero_grad(tensors: Sequence[Tensor]) -> None:
 
 def hook(t: Tensor, op: str | None) -> None:
     """Let operator `op` change the gradient of `t` in each backward; None removes all hooks."""
+    if not isinstance(op, (str, type(None))):
+        raise TypeError(f"a hook is the name of an operator, such as \"aten::neg\", since it runs in the daemon; got {type(op).__name__}")
     c = connection_of(t)
     c.request("grad.hook", f'"tensor":{t._h},"op":{encode(op, c)}')
 

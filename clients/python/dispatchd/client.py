@@ -58,12 +58,12 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
 
 
-def socket_path(path: str | None = None) -> str:
+def socket_path(path: "str | os.PathLike[str] | None" = None) -> str:
     """Return the socket's path: `path`, else $DISPATCHD_SOCKET, else the default
     (docs/operating.md)."""
     runtime, tmp = (os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     if path or os.environ.get("DISPATCHD_SOCKET"):
-        return path or os.environ["DISPATCHD_SOCKET"]
+        return os.fspath(path or os.environ["DISPATCHD_SOCKET"])
     if runtime.startswith("/"):
         return runtime + "/dispatchd.sock"
     if os.geteuid() == 0:
@@ -71,7 +71,7 @@ def socket_path(path: str | None = None) -> str:
     return f"{tmp if tmp.startswith('/') else '/tmp'}/dispatchd-{os.geteuid()}/dispatchd.sock"
 
 
-def connect(path: str | None = None, timeout: float | None = None) -> Client:
+def connect(path: "str | os.PathLike[str] | None" = None, timeout: float | None = None) -> Client:
     """Return a Client of the daemon at socket_path(path).  timeout: seconds to wait for each
     step of sending or receiving, then TimeoutError is raised; None: no limit.  PermissionError: the
     server runs as a user other than this one, root and the one whose number is in
@@ -85,9 +85,10 @@ def _connected(path: str) -> socket.socket:
     try:
         s.connect(path)
         _check_server(s, f"the server at '{path}'")
-    except OSError as e:
+    except BaseException as e:
         s.close()
-        e.filename = e.filename or path
+        if isinstance(e, OSError):
+            e.filename = e.filename or path
         raise
     return s
 

@@ -90,19 +90,6 @@ class Session:
         return found
 
 
-class _NotRecorded:
-    def __init__(self, recording: Any) -> None:
-        self._recording = recording
-
-    def __enter__(self) -> None:
-        if self._recording is not None:
-            self._before, self._recording.paused = self._recording.paused, True
-
-    def __exit__(self, *exc: object) -> None:
-        if self._recording is not None:
-            self._recording.paused = self._before
-
-
 class Connection(Client):
     """A connection to the daemon, made by connect(): a Client, and the place where tensors live.
 
@@ -263,11 +250,12 @@ class Connection(Client):
             number = line[_ID_AT:line.find(b",", _ID_AT)]
             try:
                 got = int(number)
-            except ValueError:  # a notification, or an error that belongs to no request
+            except ValueError:  # a notification, or an error about a line that the daemon could not read
                 message = self.receive_message()
                 if "id" in message:
-                    raise from_answer(message["error"])
-                self.notifications.append(message)
+                    self._fail(pending.popleft(), message["error"])
+                else:
+                    self.notifications.append(message)
                 continue
             if got < pending[0][1]:  # the answer of a call that was interrupted
                 self._drop_answer()
@@ -371,10 +359,6 @@ class Connection(Client):
         result: dict[str, Any] = _decode(cell[0].decode())["result"]
         return result if self._recording is None else self._recording.as_given(result, params)  # type: ignore[no-any-return]
 
-    def not_recorded(self) -> "_NotRecorded":
-        """Leave calls inside `with` this out of the program, while a function is recorded as one."""
-        return _NotRecorded(self._recording)
-
     def all_waited(self, method: str, params: list[str]) -> list[dict[str, Any]]:
         """Send a request for each of `params` at once, and return their results."""
         with self.lock:
@@ -427,7 +411,7 @@ class Connection(Client):
             _local.current = before
 
 
-def connect(path: str | None = None, timeout: float | None = None) -> Connection:
+def connect(path: "str | os.PathLike[str] | None" = None, timeout: float | None = None) -> Connection:
     """Return a Connection to the daemon at `path`, else at $DISPATCHD_SOCKET, else at the usual place
     (docs/operating.md).  If neither is named and no daemon listens at the usual place, start a private daemon,
     which ends with this program.
@@ -472,6 +456,8 @@ def current() -> Connection:
 
 def use(connection: Connection) -> Connection:
     """Make `connection` the one that this thread's functions use, and return it."""
+    if not isinstance(connection, Connection):
+        raise TypeError(f"use() takes a connection of connect(), got {type(connection).__name__}")
     _local.current = connection
     return connection
 

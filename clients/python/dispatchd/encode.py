@@ -66,10 +66,20 @@ def encode_complex(v: complex) -> str:
     return f'{{"complex":[{parts[0]},{parts[1]}]}}'
 
 
+def encode_str(v: str) -> str:
+    try:
+        v.encode()
+    except UnicodeEncodeError as e:
+        raise ValueError(f"{v!r} cannot be sent as text: {e.reason} at index {e.start}") from None
+    if "\0" in v:
+        raise ValueError(f"{v!r} cannot be sent as text: NUL at index {v.index(chr(0))}")
+    return _dumps(v)
+
+
 # by the type of a value; for other types encode() looks further
 _ENCODERS: dict[type, Callable[[Any], str]] = {
     int: encode_int, float: encode_float, bool: lambda v: "true" if v else "false",
-    type(None): lambda v: "null", complex: encode_complex, str: _dumps, dtype: lambda v: f'"{v}"'}
+    type(None): lambda v: "null", complex: encode_complex, str: encode_str, dtype: lambda v: f'"{v}"'}
 
 
 def encode(v: Any, c: Connection) -> str:
@@ -87,6 +97,13 @@ def encode(v: Any, c: Connection) -> str:
     return _encode_other(v, c)
 
 
+def _encode_array(v: Any, c: Connection) -> str:
+    from .arrays import tensor
+    made = tensor(v, connection=c)
+    c.holding(made)  # until the call that uses it is sent
+    return made._handle_on(c)
+
+
 def _encode_other(v: Any, c: Connection) -> str:
     for kind in (bool, int, float, complex, str):
         if isinstance(v, kind):
@@ -98,16 +115,17 @@ def _encode_other(v: Any, c: Connection) -> str:
         if isinstance(v, numpy.generic):
             return encode(v.item(), c)
         if isinstance(v, numpy.ndarray):
-            from .arrays import tensor
-            made = tensor(v, connection=c)
-            c.holding(made)  # until the call that uses it is sent
-            return made._handle_on(c)
+            return _encode_array(v, c)
         if isinstance(v, numpy.dtype) or isinstance(v, type) and issubclass(v, numpy.generic):
             return f'"{of(v)}"'
     if isinstance(v, type) and v in (float, int, bool, complex):
         return f'"{of(v)}"'
     if type(v).__module__ == "torch" and type(v).__name__ in ("dtype", "device", "memory_format", "layout"):
         return f'"{str(v).removeprefix("torch.")}"'
+    if "torch" in sys.modules:
+        from .arrays import is_torch
+        if is_torch(v):
+            return _encode_array(v, c)
     if hasattr(v, "__index__"):
         return encode_int(v.__index__())
     raise Unfit(f"an argument is a {type(v).__module__}.{type(v).__name__}: operators take tensors, numbers, strings, "

@@ -64,6 +64,14 @@ class DeadlineExceeded(Error, TimeoutError):
     """The call took longer than its deadline."""
 
 
+class InvalidParams(Error, TypeError, ValueError):
+    """A param has a type, or a value, that the method does not take."""
+
+
+class ParseError(Error, ValueError):
+    """The daemon could not read a request: a text in it has a NUL character, for example."""
+
+
 class Cancelled(Error):
     """The call was cancelled."""
 
@@ -83,7 +91,7 @@ def _with_builtin(name: str) -> type[Error]:
 
 _CLASSES: dict[str, type[Error]] = {
     **{c.__name__: c for c in (NotFound, AlreadyExists, Busy, AbiMismatch, PluginError, PluginCrashed,
-                               ResourceExhausted, DeadlineExceeded, Cancelled)},
+                               ResourceExhausted, DeadlineExceeded, InvalidParams, ParseError, Cancelled)},
     **{name: _with_builtin(name) for name in ("RuntimeError", "TypeError", "ValueError", "IndexError",
                                               "NotImplementedError", "PermissionError")}}
 

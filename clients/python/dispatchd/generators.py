@@ -10,6 +10,7 @@ from .tensors import Tensor, wrap
 
 
 def _seed_text(seed: int) -> str:
+    seed = int(seed)
     if not -(1 << 63) <= seed < 1 << 64:
         raise ValueError(f"a seed is {seed}: it takes {-(1 << 63)} to {(1 << 64) - 1}")
     return f'"{seed - (1 << 64) if seed >= 1 << 63 else seed}"'
@@ -49,11 +50,12 @@ class Generator:
 
     def manual_seed(self, seed: int) -> "Generator":
         """Begin again with a seed, and return the generator."""
-        fresh = self._c.call("generator.create", device=self.device, seed=int(seed) if seed >= 0 else str(seed))
+        seed = int(seed)
+        fresh = self._c.call("generator.create", device=self.device, seed=seed if seed >= 0 else str(seed))
         state = self._c.call("generator.state", generator=fresh["generator"])["state"]
         self.set_state(wrap(state, self._c))
         self._c.call("generator.release", generators=[fresh["generator"]])
-        self._seed = int(seed)
+        self._seed = seed
         return self
 
     def seed(self) -> int:

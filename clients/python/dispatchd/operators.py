@@ -143,11 +143,11 @@ for _name, _op in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "
     if _name != "matmul":
         _methods[f"__i{_name}__"] = _i
     for _k, _v in _methods.items():
-        _v.__name__ = _k
+        _v.__name__, _v.__qualname__ = _k, f"Tensor.{_k}"
         setattr(Operators, _k, _v)
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     _f, _, _ = _binary(_name)
-    _f.__name__ = f"__{_name}__"
+    _f.__name__, _f.__qualname__ = f"__{_name}__", f"Tensor.__{_name}__"
     setattr(Operators, _f.__name__, _f)
 
 

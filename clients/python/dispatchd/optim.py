@@ -6,6 +6,7 @@ from typing import Any, Iterable, Mapping
 
 from . import autograd
 from .encode import connection_of, encode
+from .programs import not_recorded
 from .tensors import Tensor
 
 
@@ -112,7 +113,7 @@ class Optimizer:
     def _new_state(self, group: dict[str, Any], name: str, p: Tensor) -> Tensor:
         from .api import call_named
         # Of a program, state is an input: it is used, not made.
-        with connection_of(p).not_recorded(), autograd.no_grad():
+        with not_recorded(connection_of(p)), autograd.no_grad():
             if name == "step":
                 return call_named("zeros", [], dtype="float32")  # type: ignore[no-any-return]
             return call_named("full_like", p, self._initial(group))  # type: ignore[no-any-return]

@@ -81,6 +81,8 @@ def compile(source: str, name: str = "kernel", flags: "tuple[str, ...]" = ("-O2"
 
     PluginError: the compiler has found errors, which are its message."""
     global _folder
+    if not name or os.path.basename(name) != name or "\0" in name:
+        raise ValueError(f"the name of a plugin's file is {name!r}: it takes no folder, as in \"kernel\"")
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(prefix="dispatchd-kernels-")
     compiler = os.environ.get("CC", "cc").split()

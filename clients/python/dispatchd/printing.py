@@ -33,6 +33,9 @@ def set_printoptions(precision: int | None = None, threshold: float | None = Non
         if profile not in _PROFILES:
             raise ValueError(f"no profile {profile!r}: there are {', '.join(_PROFILES)}")
         o.precision, o.threshold, o.edgeitems, o.linewidth = _PROFILES[profile]
+    for name, value in ("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0):
+            raise TypeError(f"set_printoptions() takes a number of at least 0 for {name}, got {value!r}")
     o.precision = o.precision if precision is None else precision
     o.threshold = o.threshold if threshold is None else threshold
     o.edgeitems = o.edgeitems if edgeitems is None else edgeitems

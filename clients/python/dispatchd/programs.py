@@ -20,6 +20,21 @@ _STAND_INS = -(1 << 52)  # handles of stand-ins, far from those of tensors
 _ASIDE = ("tensor.create", "generator.create", "generator.state", "map.release", "plugin.list", "program.", "registry.", "server.")
 
 
+class not_recorded:
+    """Leave calls on a connection out of the program, inside `with not_recorded(c):`, while a function is recorded."""
+
+    def __init__(self, c: Connection) -> None:
+        self._recording: Recording | None = c._recording
+
+    def __enter__(self) -> None:
+        if self._recording is not None:
+            self._before, self._recording.paused = self._recording.paused, True
+
+    def __exit__(self, *exc: object) -> None:
+        if self._recording is not None:
+            self._recording.paused = self._before
+
+
 class Recording:
     """The requests of one call of a function, as steps of a program."""
 
@@ -80,7 +95,7 @@ class Recording:
                 return rate
         rate = given = group["lr"]
         if not isinstance(given, Tensor):
-            with self.c.not_recorded(), autograd.no_grad():
+            with not_recorded(self.c), autograd.no_grad():
                 rate = call_named("full", [], float(given), dtype="float64")
         self.rates.append((optimizer, group, optimizer.settings(group), rate, given))
         return rate

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from typing import Any, Mapping
 
 from .client import Fd
@@ -18,8 +20,8 @@ def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]
     The file is written beside its place and then renamed, so that a reader finds the old file or the new one."""
     if isinstance(tensors, Tensor):
         tensors = {"tensor": tensors}
-    if not isinstance(tensors, Mapping) or not all(isinstance(t, Tensor) for t in tensors.values()):
-        odd = {k: type(t).__name__ for k, t in tensors.items() if not isinstance(t, Tensor)} if isinstance(
+    if not isinstance(tensors, Mapping) or not all(isinstance(k, str) and isinstance(t, Tensor) for k, t in tensors.items()):
+        odd = {k: type(t).__name__ for k, t in tensors.items() if not (isinstance(k, str) and isinstance(t, Tensor))} if isinstance(
             tensors, Mapping) else type(tensors).__name__
         raise TypeError(f"save() takes a dict of tensors by name, got {odd}")
     first = next(iter(tensors.values()), None)
@@ -48,9 +50,11 @@ def load(path: "str | os.PathLike[str]", prefix: str | None = None, named: bool 
 
     named: give each tensor its name in the file, so that open_tensor() finds it; if one name is taken or not valid, no
     tensor is loaded."""
-    fd = Fd(os.open(os.fspath(path), os.O_RDONLY | os.O_CLOEXEC))
     c = current()
+    fd = Fd(os.open(os.fspath(path), os.O_RDONLY | os.O_CLOEXEC))
     try:
+        if stat.S_ISDIR(os.fstat(fd.fd).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         params: dict[str, Any] = {"fd": fd, "named": named} if prefix is None else {"fd": fd, "named": named, "prefix": prefix}
         answer = c.call("store.load", **params)
     finally:
@@ -62,6 +66,8 @@ def name_tensor(t: Tensor, name: str) -> None:
     """Give a tensor a name, by which other programs open the same tensor: what one writes, all see.
 
     The daemon keeps a named tensor, also after this program has ended, until unlink_tensor()."""
+    if not isinstance(t, Tensor) or not isinstance(name, str):
+        raise TypeError(f"name_tensor() takes a tensor and a name, got {type(t).__name__} and {type(name).__name__}")
     c = connection_of(t)
     t._handle_on(c)
     c.call("tensor.name", tensor=t._h, name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any, Iterator
 
 from . import api, dtypes
@@ -36,6 +37,16 @@ class _Methods(type):
 
     def __dir__(cls) -> list[str]:
         return sorted({*super().__dir__(), *api.method_names()})
+
+
+def _dim(dim: int, ndim: int) -> int:
+    """Return a dimension's number, which may be negative, if a tensor of `ndim` dimensions has it."""
+    dim = index(dim)
+    if ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not -ndim <= dim < ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {dim})")
+    return dim
 
 
 def _of(op: str, t: "Tensor") -> "Tensor":
@@ -92,18 +103,12 @@ class Tensor(Operators, metaclass=_Methods):
     def size(self, dim: int | None = None) -> Any:
         """Return the sizes of the dimensions, or that of dimension `dim`."""
         shape = self.shape
-        if dim is None:
-            return shape
-        if not -max(len(shape), 1) <= dim < max(len(shape), 1) or not shape:
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, "
-                             f"{max(len(shape), 1) - 1}], but got {dim})" if shape else
-                             "Dimension specified as 0 but tensor has no dimensions")
-        return shape[dim]
+        return shape if dim is None else shape[_dim(dim, len(shape))]
 
     def stride(self, dim: int | None = None) -> Any:
         """Return the strides in elements, or that of dimension `dim`."""
         strides = tuple(self._info["strides"])
-        return strides if dim is None else strides[dim]
+        return strides if dim is None else strides[_dim(dim, len(strides))]
 
     def storage_offset(self) -> int:
         """Return the index in the storage of the first element."""
@@ -245,7 +250,10 @@ class Tensor(Operators, metaclass=_Methods):
         return int(value)
 
     def __contains__(self, value: object) -> bool:
-        return bool((self == value).any())
+        found = self == value
+        if not isinstance(found, Tensor):
+            raise TypeError(f"a tensor contains numbers: 'in' takes a number or a tensor, got {type(value).__name__}")
+        return bool(found.any())
 
     def __repr__(self) -> str:
         from .printing import text

@@ -1,0 +1,178 @@
+"""test_bad_values.py -- values that the Python package does not take: each is one of Python's exceptions, which names both
+sides and changes nothing."""
+
+import array
+import fractions
+import functools
+import mmap
+import os
+import pathlib
+import sys
+import tempfile
+
+from harness import contains, equal, main
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: numpy is not there\n0 passed, 0 failed")
+    sys.exit()
+try:
+    import torch
+except ImportError:
+    torch = None
+import dispatchd as dd
+
+x, a = dd.ones(2, 3), dd.arange(10)
+leaf = dd.ones(2, requires_grad=True)
+
+
+class Foreign:
+    """A tensor of another library on a device of kind `kind`."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __dlpack_device__(self):
+        return self.kind, 0
+
+    def __dlpack__(self, stream=None):
+        raise AssertionError("the memory of another device is asked for")
+
+
+def endless():
+    made = []
+    made.append(made)
+    return made
+
+
+def nested(depth):
+    return functools.reduce(lambda inner, _: [inner], range(depth), 1)
+
+
+# a call, the exception, and parts of its message
+MADE_OF = [
+    (lambda: dd.tensor([[1, 2], [3]]), ValueError, "length 2 at dim 1", "got 1"),
+    (lambda: dd.tensor([[1, 2], 3]), ValueError, "length 2", "int 3", "ragged"),
+    (lambda: dd.tensor([1, [3]]), ValueError, "number at dim 1", "length 1"),
+    (lambda: dd.tensor([np.ones(2), np.ones(3)]), ValueError, "(2,) and (3,)", "ragged"),
+    (lambda: dd.tensor([dd.ones(2), dd.ones(2)]), TypeError, "[2]", "stack()"),
+    (lambda: dd.tensor(endless()), ValueError, "64"), (lambda: dd.tensor(nested(5000)), ValueError, "64"),
+    (lambda: dd.tensor(None), TypeError, "NoneType"), (lambda: dd.tensor({1, 2}), TypeError, "set"),
+    (lambda: dd.tensor("text"), TypeError, "str"), (lambda: dd.tensor(v for v in (1, 2)), TypeError, "generator"),
+    (lambda: dd.tensor(2 ** 63), RuntimeError, str(2 ** 63), "int64"),
+    (lambda: dd.tensor([float("nan")], dtype=dd.int32), ValueError, "nan", "int32"),
+    (lambda: dd.tensor([float("-inf")], dtype=dd.int64), ValueError, "-inf", "int64"),
+    *[(lambda d=d: dd.tensor([1j], dtype=d), TypeError, "1j", d) for d in ("float32", "int32", "bfloat16")],
+    (lambda: dd.tensor(np.arange(3, dtype=">i4")), TypeError, "'>i4'", "byte order", "x.astype('<i4')"),
+    (lambda: x + np.array(3, dtype=">f8"), TypeError, "'>f8'"), (lambda: a[np.arange(3, dtype=">i8")], TypeError, "'>i8'"),
+    *[(lambda k=k: dd.tensor(np.zeros(2, dtype=k)), TypeError, np.dtype(k).name, "int64", "astype")
+      for k in ("u2", "u8", "U3", "M8[D]", "O", np.longdouble)],
+    (lambda: dd.tensor(memoryview(np.arange(3, dtype=">i4"))), TypeError, "'>i'"),
+    (lambda: dd.tensor(array.array("I", [1])), TypeError, "'I'"),
+    (lambda: dd.tensor(Foreign(2)), BufferError, "CUDA", "CPU"), (lambda: dd.from_dlpack(Foreign(99)), BufferError, "99"),
+    (lambda: dd.from_dlpack(3), TypeError, "int"), (lambda: leaf.__dlpack__(), BufferError, "gradient", "detach()"),
+    (lambda: dd.ones(1, dtype=dd.bool).__dlpack__(), BufferError, "bool"),
+    (lambda: dd.Tensor([1]), TypeError, "dispatchd.tensor(data)"), (lambda: dd.tensor([1.0], device="cuda"), RuntimeError, "CUDA"),
+]
+if torch is not None:
+    MADE_OF += [
+        (lambda: dd.tensor(torch.eye(2).to_sparse()), TypeError, "sparse_coo", "to_dense()"),
+        (lambda: dd.tensor(torch.ones(2, device="meta")), TypeError, "meta", "CPU"),
+        (lambda: dd.tensor(torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint8)), TypeError, "qint8"),
+    ]
+CALLS = [
+    (lambda: x + [1], TypeError, "list"), (lambda: None + x, TypeError, "NoneType"), (lambda: x < None, TypeError, "NoneType"),
+    (lambda: x + fractions.Fraction(1, 2), TypeError, "Fraction"), (lambda: x + 2 ** 63, ValueError, str(2 ** 63), "int64"),
+    (lambda: "a" in x, TypeError, "str"), (lambda: pow(x, 2, 3), TypeError, "Tensor.__pow__()"),
+    (lambda: float(x), ValueError, "[2, 3]"), (lambda: [1][dd.tensor(1.0)], TypeError, "integer"),
+    (lambda: int(dd.tensor(1j)), TypeError, "complex"),
+    (lambda: a["a"], IndexError, "str"), (lambda: a[1.5], IndexError, "float"), (lambda: a[100], IndexError, "100", "[10]"),
+    (lambda: x[..., ...], IndexError, "ellipsis"), (lambda: a[::-1], ValueError, "flip()"), (lambda: a[::0], ValueError, "step"),
+    (lambda: a[1.5:], TypeError, "float"), (lambda: a[[1, 20]], IndexError, "20", "10"),
+    (lambda: a[dd.ones(3, dtype=dd.bool)], IndexError, "[3]", "[10]"), (lambda: a.__setitem__(slice(3), dd.ones(4)), RuntimeError, "3", "4"),
+    (lambda: a.__setitem__(0, "a"), TypeError, "str"), (lambda: leaf.__setitem__(0, 1), RuntimeError, "leaf"),
+    (lambda: dd.zeros(-1), RuntimeError, "-1"), (lambda: dd.zeros(1 << 44), MemoryError, str(1 << 46)),
+    (lambda: dd.zeros(1.5), TypeError, "SymInt[]", "float"), (lambda: dd.zeros(2, color=3), TypeError, "'color'", "layout"),
+    (lambda: dd.zeros(2, dtype="f4"), TypeError, "'f4'"), (lambda: dd.zeros(2, dtype=object), TypeError, "type"),
+    (lambda: x.stride(9), IndexError, "[-2, 1]", "9"), (lambda: x.size("a"), TypeError, "'str'"),
+    (lambda: x.view(7), RuntimeError, "[7]", "6"), (lambda: x.to("junk"), TypeError, "'junk'", "cpu"),
+    (lambda: setattr(x, "grad", 3), TypeError, "tensor", "number"), (lambda: setattr(x, "grad", dd.ones(7)), RuntimeError, "[7]", "[2, 3]"),
+    (lambda: (leaf * 2).backward(3), TypeError, "tensor", "number"), (lambda: dd.autograd.grad(3, leaf), TypeError, "int"),
+    (lambda: dd.autograd.grad([], []), ValueError, "0 and 0"), (lambda: dd.autograd.backward([3]), TypeError, "int"),
+    (lambda: leaf.register_hook(print), TypeError, "name of an operator"), (lambda: leaf.register_hook("aten::no"), dd.NotFound, "aten::no"),
+    (lambda: dd.einsum("i\0", x), ValueError, "NUL at index 1"), (lambda: dd.einsum("\ud800", x), ValueError, "index 0"),
+    (lambda: dd.manual_seed(2 ** 80), ValueError, str(2 ** 80)), (lambda: dd.manual_seed("a"), ValueError, "'a'"),
+    (lambda: dd.rand(2, generator=3), TypeError, "Generator", "int"), (lambda: dd.set_printoptions(precision="a"), TypeError, "'a'"),
+    (lambda: dd.explain(3), TypeError, "int"), (lambda: dd.table("aten::add", keys=["None"]), dd.NotFound, "'None'"),
+    (lambda: dd.plugins.load_source("", "../a"), ValueError, "'../a'"), (lambda: dd.use(3), TypeError, "int"),
+    (lambda: dd.connect(3), TypeError, "int"), (lambda: dd.connect(pathlib.Path("/no/where")), FileNotFoundError, "/no/where"),
+    (lambda: dd.name_tensor(3, "a"), TypeError, "int"), (lambda: dd.name_tensor(x, "\0"), ValueError, "string"),
+    (lambda: dd.load("/no/where"), FileNotFoundError, "/no/where"), (lambda: dd.load("/"), IsADirectoryError, "'/'"),
+    (lambda: dd.save([x], "/no/where"), TypeError, "list"), (lambda: dd.save({1: x}, "/no/where"), TypeError, "{1: 'Tensor'}"),
+    (lambda: dd.save({"a": x}, "/no/where"), FileNotFoundError, "/no/where"),
+]
+
+
+def refused(calls):
+    before = dd.current().call("server.status")["tensors"]
+    for n, (f, kind, *parts) in enumerate(calls):
+        for pipelined in False, True:
+            try:
+                if pipelined:
+                    with dd.pipelined():
+                        got = f()
+                        dd.synchronize()
+                else:
+                    got = f()
+            except kind as e:
+                for part in parts:
+                    contains(str(e), part, f"message of call {n}")
+            except BaseException as e:
+                raise AssertionError(f"call {n} {parts}: got {type(e).__name__} ({e}), want {kind.__name__}") from e
+            else:
+                raise AssertionError(f"call {n} {parts}: got {got!r}, want {kind.__name__}")
+            equal((x + 1).sum().item(), 12.0, f"what follows call {n}")
+    got = None
+    dd.synchronize()
+    equal((a.tolist(), leaf.tolist()), (list(range(10)), [1.0, 1.0]), "tensors that were used")
+    equal(dd.current().call("server.status")["tensors"], before, "tensors that are left")
+
+
+def test_values_that_are_no_tensors():
+    refused(MADE_OF)
+
+
+def test_calls_with_wrong_arguments():
+    refused(CALLS)
+
+
+def test_arrays_in_other_orders_are_copied():
+    whole = np.arange(24.0).reshape(2, 3, 4)
+    fixed = whole.copy()
+    fixed.flags.writeable = False
+    for n, v in enumerate((whole[::-1], whole[:, ::-2, ::3], np.asfortranarray(whole), whole.transpose(2, 0, 1), fixed,
+                           np.broadcast_to(whole[:1], (3, 3, 4)), whole[:, :0], np.array(2.5))):
+        equal(dd.tensor(v).tolist(), v.tolist(), f"array {n}")
+        equal((dd.zeros(v.shape, dtype=dd.float64) + v).tolist(), v.tolist(), f"array {n} as an argument")
+    equal(dd.tensor(memoryview(array.array("i", range(6)))[::-2]).tolist(), [5, 3, 1])
+    with mmap.mmap(-1, 4) as m:
+        m[:] = b"abcd"
+        equal(dd.tensor(m).tolist(), list(b"abcd"))
+    if torch is not None:
+        t = torch.arange(6).reshape(2, 3)
+        equal([(a[:6].view(2, 3) + t).tolist(), (t.t() + a[:6].view(3, 2)).tolist()], [[[0, 2, 4], [6, 8, 10]], [[0, 4], [3, 7], [6, 10]]])
+
+
+def test_a_file_that_is_not_written_leaves_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            dd.save({"": x}, os.path.join(folder, "a"))
+        except (TypeError, ValueError) as e:
+            contains(str(e), "1 to 1023 bytes")
+        else:
+            raise AssertionError("a tensor without a name was saved")
+        equal(os.listdir(folder), [])
+
+
+main()
