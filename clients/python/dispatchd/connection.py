@@ -15,7 +15,7 @@ import sys
 import threading
 import weakref
 
-from . import private
+from . import ended, private
 from .client import Client, _check_server, _connected, socket_path
 from .errors import Closed, DaemonLost, Error, from_answer
 from .wire import from_wire
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _FLUSH_BYTES = 1 << 13  # pipelined requests are sent in pieces of this size
 _MOST_PENDING = 500  # pipelined requests without an answer, below the daemon's limit of 1,000
+_SWEEP = 255  # a request in 256 looks for threads that have ended
 _HANDLES = 1 << 36  # handles of one connection
 _PACKAGE = os.path.dirname(__file__) + os.sep
 _ID_AT = len('{"jsonrpc":"2.0","id":')
@@ -83,6 +84,8 @@ class Session:
         if found is None or found.thread_object() is not threading.current_thread():
             if self.closed or first is None:
                 raise Closed(self.closed or "the connection was closed")
+            if self.members:
+                ended.sweep(self.members, first)
             with self.lock, first.lock:
                 s = socket.socket(fileno=first.call("server.open")["fd"])
                 _check_server(s, "the server")
@@ -133,6 +136,8 @@ class Connection(Client):
         into: the handle that the request makes; it is released if the wait is interrupted."""
         with self.lock:
             self._last_id = id_ = self._last_id + 1
+            if not id_ & _SWEEP and self.session.members and (first := self.session.first()) is not None:
+                ended.sweep(self.session.members, first)
             cell: Cell = [None, id_, None]
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
             if self._unclaimed is not None:  # a call was interrupted before its results became tensors
