@@ -807,7 +807,7 @@ DP_API int dp_registry_table(dp_registry *reg, const char *const *ops, size_t n_
 DP_API size_t dp_registry_keys(dp_registry *reg, dp_arena *a, const dp_key **out);
 
 /* The fallback of a key, which serves operators that have no kernel for the key, beside the one
- * that PyTorch 1.13 registers there.  `kind` and `pytorch` are "kernel", "fallthrough" or "none". */
+ * that PyTorch 1.13 registers there.  `kind` and `pytorch`: "kernel", "fallthrough" or "none". */
 typedef struct dp_key_fallback {
     const char *kind;
     dp_provenance from; /* plugin NULL: none; "(built in)": the host's own fallthrough */

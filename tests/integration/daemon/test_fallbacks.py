@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 
-from harness import BUILD, contains, equal, main, raises, warnings
+from harness import BUILD, contains, equal, main, raises, wait_until, warnings
 from daemon import TestDaemon
 import exposition
 
@@ -155,6 +155,35 @@ def test_the_lists_are_bounded():
         equal(exposition.value(samples, "dispatchd_fallbacks_total") - before, len(names) * (len(names) + 1) / 2)
         equal(status["fallbacks"][0]["op"], "(other)", "the sum of those over the limit has most calls")
     f.finish()
+
+
+def test_a_fallback_of_the_plugins_own(f):
+    """Nobody but plugin far knows what its fallback copies."""
+    with f.connect() as d:
+        d.call("plugin.load", path="far")
+        y = put(d, [1, 2], "far")
+        equal(change(d, lambda: d.op("aten::relu", y), "aten::relu", "far"), (1, 0))
+        trace = d.call("op.call", op="aten::relu", args=[y], trace=True)["trace"]
+        equal([(s["key"], s.get("copied")) for s in trace], [("far", 0), ("CPU", None)])
+        equal(change(d, lambda: d.op("aten::relu", put(d, [1, 2])), "aten::relu", "far"), (0, 0), "on npu")
+        d.call("tensor.release", all=True)
+        equal(d.call("plugin.unload", plugin="far")["unmapped"], True)
+
+
+def test_a_request_that_passed_its_deadline(f):
+    """The main thread answers it; the worker counts its call when the kernel ends."""
+    with f.connect() as d:
+        d.call("plugin.load", path="sleeps")
+        x = put(d, [1, 2])
+        before = counts(d, "sleeps::until")
+        with f.gate() as gate:
+            raises(lambda: d.call("op.call", op="sleeps::until", args=[x, gate.path], deadline_ms=50), "DeadlineExceeded")
+            equal(counts(d, "sleeps::until"), before, "it still runs")
+            gate.open()
+        wait_until(lambda: counts(d, "sleeps::until")[0] == before[0] + 1, "it is counted")
+        d.call("tensor.release", all=True)
+        wait_until(lambda: d.call("server.status")["stuck"] == [], "it has ended")
+        d.call("plugin.unload", plugin="sleeps")
 
 
 def test_keys_have_pytorchs_fallbacks_or_a_reason(f):

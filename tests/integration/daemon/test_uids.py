@@ -707,6 +707,26 @@ def test_another_uid_sees_its_own_figures():
         d.call("tensor.unlink", name="mine")
 
 
+def test_another_uid_sees_its_own_fallbacks():
+    relu = {"op": "aten::relu", "args": [{"data": [1, 2], "device": "npu:0"}], "return": "data"}
+    with daemon_for("--allow-uid", str(OTHER), "--plugin-path", os.path.dirname(SLEEPS)) as f, f.connect() as d:
+        d.call("plugin.load", path="npu")
+        for _ in range(3):
+            d.call("op.call", **relu)
+
+        def fallbacks():
+            with dispatchd.connect(f.socket, 60) as other:
+                before = other.call("server.status")["fallbacks"]
+                other.call("op.call", **relu)
+                return [before, other.call("server.status")["fallbacks"],
+                        other.call("registry.describe", op="aten::relu")["fallbacks"]]
+
+        def row(calls):
+            return [{"op": "aten::relu", "key": "npu", "calls": calls, "bytes": 16 * calls}]
+        equal(as_uid(OTHER, fallbacks), [[], row(1), row(1)])
+        equal(d.call("server.status")["fallbacks"], row(4), "the daemon's own uid sees all")
+
+
 def test_another_uid_saves_and_loads_by_descriptor_alone():
     with tempfile.TemporaryDirectory() as folder, daemon_for("--allow-uid", str(OTHER), "--data-path", folder) as f:
         def save_and_load():
