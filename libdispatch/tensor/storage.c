@@ -75,10 +75,11 @@ static int allocate_data(dpi_storage *s, dpi_device *d, source from, dp_error *e
     return s->data || s->bytes == 0 ? DP_OK : out_of_memory(s->device, s->bytes, err);
 }
 
-/* Return how many bytes of host memory `s` itself counts; block.c counts the bytes of a block. */
+/* Return how many bytes of host memory `s` itself counts; block.c counts the bytes of a block, and
+ * may set `data` to NULL at the same time, when a plugin is unloaded by force. */
 static int64_t memory_bytes(const dpi_storage *s)
 {
-    return s->data && s->block == NULL ? (int64_t)s->bytes : 0;
+    return s->block == NULL && s->data ? (int64_t)s->bytes : 0;
 }
 
 /* Count the new storage `s` and its bytes. */
