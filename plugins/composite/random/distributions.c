@@ -7,7 +7,7 @@
 /* aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor */
 static int bernoulli(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **out)
 {
-    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, out);
+    int rc = call_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, out);
 
     if (rc < 0)
         return rc;
@@ -18,7 +18,7 @@ static int bernoulli(dp_ctx *ctx, dp_tensor *self, dp_generator *g, dp_tensor **
 /* aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor */
 static int bernoulli_p(dp_ctx *ctx, dp_tensor *self, double p, dp_generator *g, dp_tensor **out)
 {
-    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, out);
+    int rc = call_empty_like(ctx, self, DP_DTYPE_NONE, DP_CONTIGUOUS, out);
 
     if (rc < 0)
         return rc;
@@ -31,7 +31,7 @@ static int bernoulli_p(dp_ctx *ctx, dp_tensor *self, double p, dp_generator *g, 
 static int normal_functional(dp_ctx *ctx, dp_tensor *self, double mean, double std, dp_generator *g,
                              dp_tensor **out)
 {
-    int rc = dp_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, out);
+    int rc = call_empty_like(ctx, self, DP_DTYPE_NONE, DP_PRESERVE, out);
 
     if (rc < 0)
         return rc;

@@ -103,7 +103,7 @@ static int msort_out(dp_ctx *ctx, dp_tensor *self, dp_tensor *out)
     dp_tensor *indices;
     int64_t none = 0;
     DP_VIEW(x, self);
-    int rc = dp_empty(ctx, DP_INT64, x.device, 1, &none, DP_CONTIGUOUS, &indices);
+    int rc = call_empty(ctx, DP_INT64, x.device, 1, &none, &indices);
 
     if (rc < 0)
         return rc;
