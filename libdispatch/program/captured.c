@@ -82,9 +82,9 @@ static int ref_of(maker *m, uint32_t recorded, dp_ref *out)
 /* The schema that an operator has now; NULL: it is not defined, or `op` is NULL. */
 static const dp_schema *schema_of(const maker *m, const dp_op *op)
 {
-    const dpi_snapshot *s = dpi_ctx_snapshot(m->ctx);
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(m->ctx), op);
 
-    return op != NULL ? dpi_snapshot_entry(s, op)->schema : NULL;
+    return e != NULL && e->callable == op ? e->schema : NULL;
 }
 
 /* Check that the last step calls `op`, and no other overload, which its name without an overload

@@ -55,7 +55,8 @@ def stop(f, *outputs):
 
 def values(f, program, *inputs):
     """What a run gives: for each output its data, or a list of them."""
-    got = f.d.call("program.run", program=program, inputs={f"i{k}": t(x) for k, x in enumerate(inputs)}, **{"return": "data"})["outputs"]
+    given = {f"i{k}": t(x) for k, x in enumerate(inputs)}
+    got = f.d.call("program.run", program=program, inputs=given, **{"return": "data"})["outputs"]
     return [[x["data"] for x in o] if isinstance(o, list) else o["data"] for o in got]
 
 
@@ -132,14 +133,14 @@ def test_random_operators_and_generators(f):
     equal(values(f, p, x), [f.data(d), f.data(r)], "after the same seed")
     g = f.d.call("generator.create", seed=3)["generator"]
     f.d.call("trace.start", inputs={"x": t(x), "g": {"generator": g}})
-    b = f.d.call("op.call", op="aten::bernoulli", args=[t(x), 0.5], kwargs={"generator": {"generator": g}})["outputs"][0]["tensor"]
+    drawn = {"op": "aten::bernoulli", "args": [t(x), 0.5], "kwargs": {"generator": {"generator": g}}}
+    b = f.d.call("op.call", **drawn)["outputs"][0]["tensor"]
     p = stop(f, b)
     g2 = f.d.call("generator.create", seed=3)["generator"]
     got = f.d.call("program.run", program=p, inputs={"x": t(x), "g": {"generator": g2}}, **{"return": "data"})["outputs"]
     equal(got[0]["data"], f.data(b), "with another generator of the same seed")
     start(f, [x])
-    raises(lambda: f.d.call("op.call", op="aten::bernoulli", args=[t(x), 0.5], kwargs={"generator": {"generator": g}}),
-           "ValueError", "aten::bernoulli", "generator that is no input")
+    raises(lambda: f.d.call("op.call", **drawn), "ValueError", "aten::bernoulli", "generator that is no input")
     f.d.call("trace.stop", discard=True)
     f.d.call("generator.release", generators=[g, g2])
 
@@ -162,7 +163,8 @@ def test_whole_composites(f):
 def test_item_by_name(f):
     x = tensor(f, [4.0])
     start(f, [x])
-    raises(lambda: f.d.call("op.call", op="aten::item", args=[t(x)]), "NotImplementedError", "aten::_local_scalar_dense", "numbers=true")
+    raises(lambda: f.d.call("op.call", op="aten::item", args=[t(x)]), "NotImplementedError", "aten::_local_scalar_dense",
+           "numbers=true")
     equal(f.d.call("trace.stop", discard=True)["steps"], 0)
     p = create(f, [step("item", "i0", as_=["n"]), step("mul.Scalar", "i0", "n")], ["y"])
     for fakes in (True, False):
@@ -194,7 +196,8 @@ def test_undeclared_tensors(f):
     p = stop(f, y)
     contains(text(f, p)[1], "constant k")
     equal(values(f, p, x), [[3, 4]])
-    raises(lambda: f.d.call("trace.start", inputs={"a": t(x), "b": t(x)}), "AlreadyExists", "'b' is a tensor that the capture knows")
+    raises(lambda: f.d.call("trace.start", inputs={"a": t(x), "b": t(x)}), "AlreadyExists",
+           "'b' is a tensor that the capture knows")
     raises(lambda: f.d.call("trace.stop", outputs={}), "RuntimeError", "trace.start begins")
 
 
@@ -278,8 +281,8 @@ def test_fakes(f):
 
 
 def test_steps_over_fakes_are_those_over_reals(f):
-    p = create(f, [step("linear", "i0", "i1", as_=["h"]), step("add_", "h", 1, as_=["h2"]), step("layer_norm", "h2", [3], as_=["n"]),
-                   step("dropout", "n", 0.5, True, as_=["d"]), step("var", "d")], ["y"], ["i0", "i1"])
+    p = create(f, [step("linear", "i0", "i1", as_=["h"]), step("add_", "h", 1, as_=["h2"]),
+                   step("layer_norm", "h2", [3], as_=["n"]), step("dropout", "n", 0.5, True, as_=["d"]), step("var", "d")], ["y"], ["i0", "i1"])
     x, w = tensor(f, [[1.0, 2.0], [3.0, 4.0]]), tensor(f, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     equal(text(f, capture(f, p, x, w)), text(f, capture(f, p, x, w, fakes=False)))
 
@@ -333,8 +336,9 @@ def test_notifications_and_batches(f):
     equal(ops(f, p), ["aten::neg", "aten::relu"])
     equal(values(f, p, tensor(f, [-3.0, 4.0])), [[3, 0]])
     start(f, [x])
-    f.d.send_message([{"jsonrpc": "2.0", "id": f"b{k}", "method": "op.call", "params": {"op": "aten::" + op, "args": [t(h)], "into": into}}
-                      for k, (op, h, into) in enumerate([("neg", x, -3), ("mm", x, -4), ("relu", -3, -5)])])
+    f.d.send_message([{"jsonrpc": "2.0", "id": f"b{into}", "method": "op.call",
+                       "params": {"op": "aten::" + op, "args": [t(h)], "into": into}}
+                      for op, h, into in (("neg", x, -3), ("mm", x, -4), ("relu", -3, -5))])
     f.d.receive_message()
     equal(ops(f, stop(f, -5)), ["aten::neg", "aten::relu"], "a batch whose second call fails")
 
