@@ -126,7 +126,8 @@ class Program:
         about = self.client.call("tensor.describe", tensor=v["tensor"])
         if self.undefined:
             return [about[k] for k in GEOMETRY]
-        return [about[k] for k in GEOMETRY], self.client.call("tensor.read", tensor=v["tensor"], **{"as": "attachment"})["attachment"]
+        answer = self.client.call("tensor.read", tensor=v["tensor"], **{"as": "attachment"})
+        return [about[k] for k in GEOMETRY], answer["attachment"]
 
     @property
     def undefined(self):
