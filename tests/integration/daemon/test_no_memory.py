@@ -362,6 +362,34 @@ def program_run_gone(f, kept, result):
     program_gone(f, kept, result)
 
 
+def capture_undo(f, kept, result):
+    program_gone(f, kept, result)
+    program_gone(f, result["program"], result)
+
+
+def trace_params(f):
+    t = f.tensor(1, 2, 3)
+    return {"inputs": {"x": {"tensor": t}}, "constants": {"k": f.tensor(4)}}, t
+
+
+def trace_ended(f, kept, result):
+    f.d.call("trace.stop", discard=True)
+    f.d.call("tensor.release", all=True)
+
+
+def recording(f):
+    """A connection that has recorded one call."""
+    x = f.tensor(1, 2, 3)
+    f.d.call("trace.start", inputs={"x": {"tensor": x}})
+    y = f.d.call("op.call", op="aten::silu", args=[{"tensor": x}])["outputs"][0]["tensor"]
+    return {"outputs": {"y": {"tensor": y}}}, [x, y]
+
+
+def recorded_undo(f, kept, result):
+    program_gone(f, result["program"], result)
+    f.release(*kept)
+
+
 def shared(f, **params):
     """A tensor in memory that the client maps; its map is 0 in its connection."""
     fd = dispatchd.share(b"\0" * (1 << 16))
@@ -460,6 +488,8 @@ CASES = [
     Case("plugin.load", plain(path="toy_backend"), loaded, registry=True),
     Case("plugin.reload", load("overrides"), unloaded, registry=True),
     Case("plugin.unload", load("toy_backend"), registry=True),
+    Case("program.capture", lambda f: (lambda p: ({"program": p, "inputs": {"x": {"data": [4, 5, 6]}}}, p))(program(f)),
+         capture_undo),
     Case("program.create", lambda f: (PROGRAM, None), lambda f, kept, r: program_gone(f, r["program"], r)),
     Case("program.describe", lambda f: (lambda p: ({"program": p, "format": "json"}, p))(program(f)), program_gone),
     Case("program.describe", lambda f: (lambda p: ({"program": p, "format": "dot"}, p))(program(f)), program_gone),
@@ -511,6 +541,8 @@ CASES = [
     Case("tensor.release", lambda f: (f.tensor(), ({"all": True}, None))[1]),
     Case("object.release", lambda f: (weights(f), ({"all": True}, None))[1]),
     Case("tensor.unlink", lambda f: (lambda t: ({"name": "no_memory/kept"}, [t]))(named(f)), released),
+    Case("trace.start", trace_params, trace_ended),
+    Case("trace.stop", recording, recorded_undo),
 ]
 
 
