@@ -151,3 +151,61 @@ class Training:
         if self.program:
             self.d.call("program.release", program=self.program)
         self.d.release(*self.tensors.values(), *self.momenta)
+
+
+class MixedTraining:
+    """The same training with weights in float32 and autocast to bfloat16 in the forward pass, on connection `d`.
+
+    start: the initial weights are multiplied by 1 + start / 2**20."""
+
+    AUTOCAST = {"enabled": True, "dtype": "bfloat16"}
+    PASS = 66       # batches in one pass over the training images
+    TRAINED = 1437  # images from this index on are the test split
+
+    def __init__(self, d, start=0):
+        images, recorded = read_safetensors("digits.safetensors"), read_safetensors("digits_training.safetensors")
+        self.d = d
+        literals = {**images, "batches": recorded["batches"],
+                    **{k: recorded["init." + k] for k in PARAMETERS + BUFFERS}}
+        self.tensors = {k: handle(d.call("tensor.create", **v)) for k, v in literals.items()}
+        for k in PARAMETERS:
+            self.replace(k, "aten::mul.Scalar", 1 + start / 2**20)
+        for k in PARAMETERS + BUFFERS + ["images"]:
+            self.replace(k, "aten::_to_copy", dtype="float32")
+        self.replace("images", "aten::div.Scalar", 16)
+        for k in PARAMETERS:
+            self.tensors[k + ".momentum"] = handle(d.op("aten::zeros_like", self.tensors[k]))
+            d.op("aten::requires_grad_", self.tensors[k])
+        program = json.loads(json.dumps(PROGRAM))
+        for s in program["steps"][:-2]:  # the gradients and the update are outside of torch.autocast, too
+            s["autocast"] = self.AUTOCAST
+        self.program = d.call("program.create", **program)["program"]
+
+    def replace(self, name, op, *args, **kwargs):
+        old = self.tensors[name]
+        self.tensors[name] = handle(self.d.op(op, old, *args, **kwargs))
+        self.d.release(old)
+
+    def train(self):
+        """Train with all batches, in one pass; return the losses."""
+        for k in range(self.PASS):
+            self.d.send("program.run", program=self.program, inputs={**self.tensors, "k": k}, **{"return": "data"})
+        return [self.d.receive()["outputs"][0]["data"] for _ in range(self.PASS)]
+
+    def accuracy(self):
+        """Return the per cent of the test images that are read right, also with autocast."""
+        steps = [step("x", "slice.Tensor", ref("images"), 0, self.TRAINED),
+                 step("answers", "slice.Tensor", ref("labels"), 0, self.TRAINED), *network(training=False),
+                 step("guess", "argmax", ref("log_probs"), 1), step("hit", "eq.Tensor", ref("guess"), ref("answers"))]
+        names = ["images", "labels"] + PARAMETERS + BUFFERS
+        hit, = self.d.call("program.run", steps=steps, outputs=["hit"], autocast=self.AUTOCAST, grad_enabled=False,
+                           inputs={k: self.tensors[k] for k in names}, **{"return": "data"})["outputs"]
+        return 100 * sum(hit["data"]) / len(hit["data"])
+
+    def dtypes(self):
+        """Return the dtypes of the parameters."""
+        return {self.d.call("tensor.describe", **self.tensors[k])["dtype"] for k in PARAMETERS}
+
+    def close(self):
+        self.d.call("program.release", program=self.program)
+        self.d.release(*self.tensors.values())
