@@ -224,7 +224,8 @@ const verb verbs_program[] = {
     {"program run", "FILE [NAME=JSON...] [--deadline-ms N]",
      "run a program on inputs and print what it gives; an array is a tensor of float32", run},
     {"program pass", "FILE PASS...",
-     "run passes over a program, and print its steps afterwards: inline, dead, common, fold, functionalize",
+     "run passes over a program, and print its steps afterwards: inline, dead, common, fold, "
+     "functionalize",
      pass},
     {"program dot", "FILE",
      "the program as a graph for Graphviz's dot", dot},

@@ -56,21 +56,13 @@ static bool is_needed(const dp_program *p, const dpi_step *s, const bool *read, 
     return needed;
 }
 
-int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out)
+/* Set needed[i] for the steps that must stay.  `read`, `loose`: [n_values] false at entry. */
+static void find_needed(const dp_program *p, bool *read, bool *loose, bool *needed)
 {
-    dpi_rewrite r;
-    int rc = dpi_rewrite_begin(&r, ctx, p);
-    bool *read = dp_calloc(2 * (size_t)p->n_values + p->n_steps + 1, sizeof(*read));
-    bool *loose = read != NULL ? read + p->n_values : NULL;
-    bool *needed = read != NULL ? loose + p->n_values : NULL;
-
-    if (rc == 0 && read == NULL)
-        rc = dpi_no_memory(&ctx->error, "a pass over a program");
-    if (rc == 0)
-        mark_loose(p, loose);
-    for (uint32_t i = 0; i < p->n_outputs && rc == 0; i++)
+    mark_loose(p, loose);
+    for (uint32_t i = 0; i < p->n_outputs; i++)
         mark(p, p->outputs[i].ref, read);
-    for (uint32_t i = p->n_steps; i-- > 0 && rc == 0;) {
+    for (uint32_t i = p->n_steps; i-- > 0;) {
         const dpi_step *s = &p->steps[i];
         needed[i] = is_needed(p, s, read, loose);
         for (uint32_t k = 0; k < s->n_args && needed[i]; k++)
@@ -78,6 +70,20 @@ int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out)
         if (needed[i])
             mark(p, s->when, read);
     }
+}
+
+int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out)
+{
+    dpi_rewrite r;
+    int rc = dpi_rewrite_begin(&r, ctx, p);
+    bool *read = dp_calloc((size_t)p->n_values + 1, sizeof(*read));
+    bool *loose = dp_calloc((size_t)p->n_values + 1, sizeof(*loose));
+    bool *needed = dp_calloc((size_t)p->n_steps + 1, sizeof(*needed));
+
+    if (rc == 0 && (read == NULL || loose == NULL || needed == NULL))
+        rc = dpi_no_memory(&ctx->error, "a pass over a program");
+    if (rc == 0)
+        find_needed(p, read, loose, needed);
     for (uint32_t i = 0; i < p->n_steps && rc == 0; i++)
         if (needed[i])
             rc = dpi_rewrite_keep(&r, i);
@@ -86,6 +92,8 @@ int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out)
     if (rc == 0)
         rc = dpi_rewrite_finish(&r, out);
     dp_free(read);
+    dp_free(loose);
+    dp_free(needed);
     dpi_rewrite_end(&r);
     return rc;
 }

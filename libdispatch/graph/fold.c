@@ -186,12 +186,14 @@ int dp_program_fold(dp_ctx *ctx, const dp_program *p, dp_program **out)
     int rc = dpi_rewrite_begin(&f.r, ctx, p);
 
     f.results = dp_calloc((size_t)p->n_values + 1, sizeof(*f.results));
-    f.folded = dp_calloc(3 * (size_t)p->n_values + 1, sizeof(*f.folded));
-    if (rc == 0 && (f.results == NULL || f.folded == NULL))
+    f.folded = dp_calloc((size_t)p->n_values + 1, sizeof(*f.folded));
+    f.touched = dp_calloc((size_t)p->n_values + 1, sizeof(*f.touched));
+    f.kept = dp_calloc((size_t)p->n_values + 1, sizeof(*f.kept));
+    if (rc == 0 && (f.results == NULL || f.folded == NULL || f.touched == NULL || f.kept == NULL))
         rc = dpi_no_memory(&ctx->error, "a pass over a program");
     if (rc == 0) {
-        dpi_find_touched(p, f.touched = f.folded + p->n_values);
-        dpi_find_kept(p, f.kept = f.touched + p->n_values);
+        dpi_find_touched(p, f.touched);
+        dpi_find_kept(p, f.kept);
         rc = copy_steps(&f);
     }
     if (rc == 0)
@@ -202,6 +204,8 @@ int dp_program_fold(dp_ctx *ctx, const dp_program *p, dp_program **out)
         dp_values_release(f.results, p->n_values);
     dp_free(f.results);
     dp_free(f.folded);
+    dp_free(f.touched);
+    dp_free(f.kept);
     dpi_rewrite_end(&f.r);
     return rc;
 }

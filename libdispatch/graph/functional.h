@@ -55,6 +55,7 @@ typedef struct dpi_functional {
     dpi_rewrite r;
     dpi_slot *slots;       /* [n_values] */
     dpi_partner *partners; /* [n_ops] */
+    dp_program **subs;     /* [n_subs] owned; functional forms of inner programs; NULL: none */
     uint32_t now;          /* number of writes so far */
     uint32_t step;         /* the old step that is replaced now */
     dp_ref when;           /* its condition, a new reference, or DPI_REF_NONE */

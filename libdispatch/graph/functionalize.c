@@ -51,7 +51,7 @@ static int each(dpi_functional *f, const dpi_step *s, bool writes, each_fn *fn, 
     return rc;
 }
 
-/* What a step writes. */
+/* The tensors that a step writes. */
 typedef struct writes {
     uint32_t n;  /* number of tensors */
     bool copies; /* the step must write to copies */
@@ -282,6 +282,22 @@ static int check_strided(dpi_functional *f, uint32_t v)
     return dpi_functional_fail(f, "it views the memory of an input that a step writes to");
 }
 
+/* Make the program functional that SUB step i runs. */
+static int replace_program(dpi_functional *f, uint32_t i)
+{
+    uint32_t at = f->r.from->steps[i].operand;
+    const dp_program *sub = f->r.from->subs[at];
+
+    for (uint32_t k = 0; k < sub->n_inputs; k++)
+        if (dp_program_input_written(sub, k))
+            return dpi_functional_fail(f,
+                                       "it runs a program that writes to its input '%.64s' and "
+                                       "cannot be inlined",
+                                       dp_program_input_name(sub, k));
+    int rc = dp_program_functionalize(f->r.ctx, sub, &f->subs[at]);
+    return rc < 0 ? dpi_rewrite_fail(&f->r, i) : 0;
+}
+
 static int replace_step(dpi_functional *f, uint32_t i)
 {
     const dp_program *p = f->r.from;
@@ -292,8 +308,6 @@ static int replace_step(dpi_functional *f, uint32_t i)
     f->when = DPI_REF_NONE;
     if (s->kind == DPI_STEP_BIND)
         return dpi_functional_fail(f, "its overload is chosen when the program runs");
-    if (s->kind == DP_STEP_SUB && (s->flags & DP_STEP_FLAG_EFFECT))
-        return dpi_functional_fail(f, "it runs a program that writes and cannot be inlined");
     bool is_item = s->kind == DP_STEP_ITEM && dpi_is_value(p->links[s->args]) &&
                    f->slots[dpi_same(f, p->links[s->args])].kind == DPI_SLOT_ROOT;
     if (s->kind == DP_STEP_CALL && p->ops[s->operand].written != 0)
@@ -302,6 +316,8 @@ static int replace_step(dpi_functional *f, uint32_t i)
         rc = item_step(f, i);
     else {
         rc = read_arguments(f, i);
+        if (rc == 0 && s->kind == DP_STEP_SUB && (s->flags & DP_STEP_FLAG_EFFECT))
+            rc = replace_program(f, i);
         if (rc == 0)
             rc = dpi_rewrite_keep(&f->r, i);
     }
@@ -339,7 +355,9 @@ static int make_slots(dpi_functional *f)
     f->partners = dp_calloc((size_t)p->n_ops + 1, sizeof(*f->partners));
     f->item_keys = dp_calloc((size_t)f->item_mask + 1, sizeof(*f->item_keys));
     f->item_values = dp_malloc_n((size_t)f->item_mask + 1, sizeof(*f->item_values));
-    if (f->slots == NULL || f->partners == NULL || f->item_keys == NULL || f->item_values == NULL)
+    f->r.subs = f->subs = dp_calloc((size_t)p->n_subs + 1, sizeof(*f->subs));
+    if (f->subs == NULL || f->slots == NULL || f->partners == NULL || f->item_keys == NULL ||
+        f->item_values == NULL)
         return dpi_no_memory(&f->r.ctx->error, "a pass over a program");
     dpi_functional_inputs(f);
     return 0;
@@ -377,6 +395,9 @@ int dp_program_functionalize(dp_ctx *ctx, const dp_program *p, dp_program **out)
         rc = replace_steps(&f);
     if (rc == 0)
         rc = dpi_functional_finish(&f, out);
+    for (uint32_t i = 0; f.subs != NULL && i < flat->n_subs; i++)
+        dp_program_unref(f.subs[i]);
+    dp_free(f.subs);
     dp_free(f.slots);
     dp_free(f.partners);
     dp_free(f.stack);

@@ -17,6 +17,12 @@ typedef struct dpi_rewrite {
     dp_builder *b;
     dp_ref *values;    /* [from->n_values] new value of each old one; DPI_REF_NONE: none yet */
     dp_ref *constants; /* [from->n_constants] the same for constants, copied at their first use */
+    /* [n_more] origins that the next steps get besides those of the step that they replace */
+    const uint32_t *more;
+    size_t n_more;
+    /* [from->n_subs] programs that SUB steps run in place of those of `from`; an item NULL, or
+     * `subs` NULL: the same.  Borrowed. */
+    dp_program *const *subs;
     /* While the steps of an inner program are copied: the rewriter of the program around it and the
      * SUB step there, whose origins all steps get; the condition of that step, a new reference, or
      * DPI_REF_NONE; and its mode (sets 0: that of the run). */

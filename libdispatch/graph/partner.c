@@ -80,7 +80,7 @@ static int fit_of(const dp_schema *s, const dp_schema *functional)
     /* copy may return its second argument itself */
     static const char *const arranged[] = {"copy",    "addmm",   "addmv",  "addbmm",
                                            "baddbmm", "addr",    "tril",   "triu",
-                                           "cumsum",  "cumprod", "renorm", "polygamma"};
+                                           "cumsum",  "cumprod", "renorm", "mvlgamma"};
     uint32_t n_tensors = 0;
 
     for (uint32_t i = 0; i < functional->n_args; i++)
@@ -106,8 +106,8 @@ const dpi_partner *dpi_partner_find(dpi_functional *f, uint32_t op)
     if (partner->known)
         return partner;
     partner->known = true;
-    /* What a tag says that the kernel writes, no functional form returns.  Random numbers are drawn
-     * in the order of the memory, and functional forms return tensors with other strides. */
+    /* No functional form returns what only a tag says that the kernel writes.  Random numbers are
+     * drawn in the order of the memory, and functional forms return tensors with other strides. */
     const dpi_entry *own = dpi_snapshot_at(snapshot, use->op->id);
     if (use->written != s->written || s->n_given > 0 || (own != NULL && own->random) ||
         !base_of(s, name))

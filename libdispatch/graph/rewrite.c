@@ -136,6 +136,22 @@ int dpi_rewrite_fail(const dpi_rewrite *r, uint32_t i)
     return dpi_step_fail(r->ctx, r->from, origins, n);
 }
 
+/* Add step `s`, which has `n` origins, with those of r->more, too. */
+static int add_with_more(dpi_rewrite *r, dp_step *s, size_t n, dp_ref *first)
+{
+    uint32_t *all = dp_malloc_n(n + r->n_more, sizeof(*all));
+
+    if (all == NULL)
+        return dpi_no_memory(&r->ctx->error, "a step of a program");
+    dp_copy_n(all, s->origins, n, sizeof(*all));
+    dp_copy_n(all + n, r->more, r->n_more, sizeof(*all));
+    s->origins = all;
+    s->n_origins = n + r->n_more;
+    int rc = dp_builder_add(r->b, s, first, NULL);
+    dp_free(all);
+    return rc;
+}
+
 int dpi_rewrite_add(dpi_rewrite *r, uint32_t like, dp_step *s, dp_ref *first)
 {
     const dpi_rewrite *top = r;
@@ -150,7 +166,7 @@ int dpi_rewrite_add(dpi_rewrite *r, uint32_t like, dp_step *s, dp_ref *first)
     s->origin = step->origin;
     s->n_origins = step->origins > 0 ? n : 0;
     s->mode = mode.sets != 0 ? &mode : NULL;
-    return dp_builder_add(r->b, s, first, NULL);
+    return r->n_more > 0 ? add_with_more(r, s, n, first) : dp_builder_add(r->b, s, first, NULL);
 }
 
 int dpi_rewrite_select(dpi_rewrite *r, uint32_t like, dp_ref when, dp_ref *yes, const dp_ref *no)
@@ -227,7 +243,9 @@ static void fill_kind(const dpi_rewrite *r, const dpi_step *step, dp_step *s)
               : step->kind == DP_STEP_SCALAR ? dpi_scalars[step->operand].name
                                              : NULL;
     s->index = step->kind == DP_STEP_ITEM ? (int64_t)step->operand : 0;
-    s->program = step->kind == DP_STEP_SUB ? p->subs[step->operand] : NULL;
+    if (step->kind == DP_STEP_SUB)
+        s->program = r->subs != NULL && r->subs[step->operand] != NULL ? r->subs[step->operand]
+                                                                       : p->subs[step->operand];
     s->flags = step->kind == DP_STEP_SUB ? step->flags & DP_STEP_FLAG_RECOMPUTE : 0;
 }
 

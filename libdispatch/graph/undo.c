@@ -197,7 +197,7 @@ static int undo(dpi_functional *f, const dpi_step *s, dp_ref whole, dp_ref *part
     }
 }
 
-/* The same for item `index` of the list of views that step `s` makes. */
+/* Do what undo() does for item `index` of the list of views that step `s` makes. */
 static int undo_item(dpi_functional *f, const dpi_step *s, uint32_t index, dp_ref whole,
                      dp_ref *part)
 {

@@ -26,13 +26,15 @@ DP_API int dp_program_dead(dp_ctx *ctx, const dp_program *p, dp_program **out);
  * and condition, where nothing writes to arguments or results.  Two outputs do not become one. */
 DP_API int dp_program_common(dp_ctx *ctx, const dp_program *p, dp_program **out);
 /* Run the steps whose arguments are constants now, and make their results constants, up to
- * DP_LIMIT_PROGRAM_FOLDED_BYTES.  Results that a step may write to or that an output may share memory with
- * stay steps, as do steps that fail.  The tensors of constants must not change afterwards. */
+ * DP_LIMIT_PROGRAM_FOLDED_BYTES.  Steps stay if something may write to their results, if an output
+ * may share memory with these, or if they fail.  The tensors of constants must not change
+ * afterwards. */
 DP_API int dp_program_fold(dp_ctx *ctx, const dp_program *p, dp_program **out);
 /* Replace calls that write to their arguments by calls that return the new values.  A write to a
  * view becomes a new value of the tensor that it is a view of (aten::select_scatter ...), and views
  * are made again from this value.  Written inputs get their new values at the end, by aten::copy_.
- * Inner programs become part of the program, as by dp_program_inline().
+ * Inner programs become part of the program, as by dp_program_inline(); those that stay, and that
+ * write to none of their inputs, become functional, too.
  *
  * An operator without a functional form, and a write through a view that has no inverse, work in
  * place on a copy that no other step sees.  The inputs that are written must share no memory with

@@ -34,8 +34,25 @@ START_TEST(equal_steps_are_one)
 }
 END_TEST
 
+/* The step that stays has the origins of all. */
+START_TEST(origins_are_those_of_all)
+{
+    dp_program *p =
+        read_program("in x Tensor\na = aten::neg(x)\nb = aten::neg(x)\nc = aten::neg(x)\n"
+                     "l = [a, b, c]\nd = aten::cat(l)\nout d d");
+    dp_program *q = pass(p, "common");
+    dp_step_info s = {.size = sizeof(s)};
+
+    dp_program_step(q, 0, &s);
+    ck_assert_msg(s.n_origins == 3 && s.origins[0] == 2 && s.origins[1] == 3 && s.origins[2] == 4,
+                  "%s", text_of(q));
+    dp_program_unref(q);
+}
+END_TEST
+
 UNIT_SUITE(common)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, equal_steps_are_one);
+    tcase_add_test(tc, origins_are_those_of_all);
 }

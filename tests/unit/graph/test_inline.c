@@ -108,10 +108,21 @@ START_TEST(what_runs_again_in_backward_stays)
     dp_program_unref(q);
     p = around(read_program(inners[1]), DP_STEP_FLAG_RECOMPUTE);
     ck_assert_int_eq(dp_program_functionalize(ctx, p, &out), DP_ENOTIMPL);
-    ck_assert_str_eq(dp_ctx_error(ctx)->message,
-                     "step 5: a step cannot be made functional: it runs a "
-                     "program that writes and cannot be inlined");
+    ck_assert_str_eq(
+        dp_ctx_error(ctx)->message,
+        "step 5: a step cannot be made functional: it runs a program that writes to its "
+        "input 'x' and cannot be inlined");
     dp_program_unref(p);
+    p = around(read_program("in c int\nin x Tensor\nin y Tensor\na = aten::add(x, y)\n"
+                            "v = aten::select(a, 0, 1)\nb = aten::relu_(v)\n"
+                            "d = aten::dropout_(a, 0.5, true)\ne = aten::abs(a)\nout a a\nout e e"),
+               DP_STEP_FLAG_RECOMPUTE);
+    q = pass(dp_program_ref(p), "functionalize");
+    ck_assert_uint_eq(count(q->subs[0], "aten::relu"), 1);
+    ck_assert_uint_eq(count(q->subs[1], "aten::select_scatter"), 1);
+    check_same(p, q);
+    dp_program_unref(p);
+    dp_program_unref(q);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
 /* test_partner.c -- functional forms of operators that write. */
+#include "dispatch/call/ctx.h"
 #include "passes_fixture.h"
 
 /* Steps that write, and the operator that replaces each; NULL: it writes to a copy. */
@@ -53,8 +54,94 @@ START_TEST(functional_forms_are_found)
 }
 END_TEST
 
+/* Write to `text` a program in which operator `e` writes to y, a transposed tensor [4, 3] or, if
+ * `square`, [4, 4].  False: `e` needs other arguments than tensors and numbers. */
+static bool program_text(const dpi_entry *e, bool square, char text[600])
+{
+    const dp_schema *s = e->schema;
+    int n =
+        snprintf(text, 600, "%sz = aten::neg(x)\nw = %s(",
+                 square ? "in a Tensor\nin b Tensor\nk = aten::ones([3, 4])\nx = aten::mm(a, k)\n"
+                          "t = aten::t(x)\ny = aten::clone(t)\n"
+                        : "in x Tensor\nin y Tensor\n",
+                 s->name);
+    uint32_t tensors = 0;
+
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const dpi_argument *a = &s->args[i];
+        if (a->type->kind == DPI_TYPE_TENSOR) {
+            n += snprintf(text + n, 600 - (size_t)n, "%s%s", i > 0 ? ", " : "",
+                          a->written      ? "y"
+                          : tensors++ % 2 ? "z"
+                                          : "x");
+            if (a->kwarg_only || a->has_default)
+                return false;
+        } else if (a->type->kind == DPI_TYPE_SCALAR && !a->has_default) {
+            n += snprintf(text + n, 600 - (size_t)n, "%s%s", i > 0 ? ", " : "", "0.5");
+        } else if (a->type->kind == DPI_TYPE_INT && !a->has_default) {
+            n += snprintf(text + n, 600 - (size_t)n, "%s%s", i > 0 ? ", " : "", "1");
+        } else if (!a->has_default) {
+            return false;
+        }
+    }
+    snprintf(text + n, 600 - (size_t)n,
+             ")\nr = get strides(y)\nd = aten::bernoulli(y, 0.5)\nout r r\nout d d");
+    return s->n_rets == 1;
+}
+
+/* Does what runs give the same strides?  The first output is a list of ints. */
+static bool same_strides(const outcome *a, const outcome *b)
+{
+    return a->outputs[0].len == b->outputs[0].len &&
+           memcmp(a->outputs[0].u.ints, b->outputs[0].u.ints,
+                  a->outputs[0].len * sizeof(int64_t)) == 0;
+}
+
+START_TEST(every_operator_in_place_gives_the_same)
+{
+    int ran = 0, functional = 0;
+    bool begun;
+
+    ck_assert_int_eq(dpi_ctx_pin(ctx, &begun), 0);
+    const dpi_snapshot *snapshot = dpi_ctx_snapshot(ctx);
+    for (uint32_t i = 0; i < 2 * snapshot->n_entries; i++) {
+        const dpi_entry *e = snapshot->entries[i / 2];
+        char text[600];
+        if (e == NULL || e->schema == NULL || e->schema->variant != DP_VARIANT_IN_PLACE ||
+            !program_text(e, i % 2, text))
+            continue;
+        dp_builder *b;
+        dp_program *p = NULL, *q = NULL;
+        ck_assert_int_eq(dp_builder_new(ctx, &b), 0);
+        if (dp_builder_text(b, text) == 0)
+            ck_assert_int_eq(dp_builder_finish(b, &p), 0);
+        dp_builder_free(b);
+        if (p == NULL)
+            continue;
+        outcome have, got;
+        run_program(p, 0, &have);
+        if (have.rc == 0 && dp_program_functionalize(ctx, p, &q) == 0) {
+            run_program(q, 0, &got);
+            const char *how = difference(&have, &got);
+            unit_each(how == NULL, "%s\n%s%s", how, text, text_of(q));
+            unit_each(same_strides(&have, &got), "other strides\n%s%s", text, text_of(q));
+            release(q, &got);
+            ran++;
+            functional += count_writes(q) == count(q, "aten::copy_");
+            dp_program_unref(q);
+        }
+        release(p, &have);
+        dp_program_unref(p);
+    }
+    dpi_ctx_unpin(ctx, begun);
+    printf("%d operators in place, %d with functional forms\n", ran, functional);
+    ck_assert_int_gt(functional, 100);
+}
+END_TEST
+
 UNIT_SUITE(partner)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, functional_forms_are_found);
+    tcase_add_test(tc, every_operator_in_place_gives_the_same);
 }
