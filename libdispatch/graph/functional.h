@@ -29,6 +29,7 @@ typedef struct dpi_slot {
     uint32_t step; /* the step that returns it; DPI_SLOT_NONE: it is an input */
     /* DERIVED: the value of which it is a view; GATED: the value that it may be; or _NONE */
     uint32_t parent;
+    uint32_t added;   /* DERIVED: the new step that made it last */
     uint32_t made;    /* time at which the new value was made */
     uint32_t written; /* ROOT: time of the last write */
     uint32_t settled; /* ROOT: time at which the input got its new value, at the end */

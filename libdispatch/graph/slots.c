@@ -41,6 +41,21 @@ static const dp_ref *sources(const dpi_functional *f, uint32_t v, uint32_t *n)
 
 /* -- making values again -- */
 
+/* Would the step of `v` read the same values as when it was added last?  Then what was written is
+ * another one of its several roots. */
+static bool reads_the_same(const dpi_functional *f, uint32_t v)
+{
+    const dpi_step *s = &f->r.from->steps[f->slots[v].step];
+    const dpi_step *last = &f->r.b->p.steps[f->slots[v].added];
+    bool same = f->slots[v].kind == DPI_SLOT_DERIVED && f->slots[v].root == DPI_SLOT_NONE;
+
+    for (uint32_t i = 0; i < s->n_args && same; i++) {
+        dp_ref old = f->r.from->links[s->args + i];
+        same = !dpi_is_value(old) || f->r.values[old] == f->r.b->p.links[last->args + i];
+    }
+    return same;
+}
+
 /* Add the step of `v` again; what it reads is up to date. */
 static int make_again(dpi_functional *f, uint32_t v)
 {
@@ -57,6 +72,10 @@ static int make_again(dpi_functional *f, uint32_t v)
         f->r.values[v] = first;
         return rc;
     }
+    if (reads_the_same(f, v)) {
+        slot->made = f->now;
+        return 0;
+    }
     if (slot->perhaps && is_stale(f, v, false)) {
         f->step = slot->step;
         return dpi_functional_fail(f, "it may return a view or a copy, and its argument is written "
@@ -67,6 +86,7 @@ static int make_again(dpi_functional *f, uint32_t v)
         if (f->slots[s->ret + i].kind == DPI_SLOT_DERIVED) {
             f->r.values[s->ret + i] = first + i;
             f->slots[s->ret + i].made = f->now;
+            f->slots[s->ret + i].added = f->r.b->p.n_steps - 1;
         }
     return rc;
 }
@@ -235,6 +255,7 @@ static void derive(dpi_functional *f, uint32_t v, uint32_t i)
     f->slots[v].kind = DPI_SLOT_DERIVED;
     f->slots[v].root = several ? DPI_SLOT_NONE : root;
     f->slots[v].made = f->now;
+    f->slots[v].added = f->r.b->p.n_steps - 1;
 }
 
 uint32_t dpi_functional_item(dpi_functional *f, uint32_t list, uint32_t index, uint32_t v)

@@ -26,6 +26,13 @@ static const struct {
     {IN "b = aten::neg(x)\nl = [b, y]\ne = aten::cat(l)\nw = aten::add_(b, 1)\nf = aten::cat(l)\n"
         "out e e\nout f f",
      "aten::cat", 2},
+    /* a view of one of two values is not made again for a write to a third tensor */
+    {IN
+     "b = aten::neg(x)\nl = [b, y]\ne = select(c, x, y)\nz = aten::abs(x)\nw = aten::add_(z, 1)\n"
+     "v = aten::t(e)\nf = aten::cat(l)\nw2 = aten::add_(b, 1)\nw3 = aten::add_(x, 1)\ng = "
+     "aten::neg(v)\n"
+     "w4 = aten::add_(z, 1)\nh = aten::neg(v)\nout f f\nout g g\nout h h",
+     "aten::t", 2},
     /* one copy serves several writes in place */
     {IN "b = aten::neg(x)\nv = aten::unfold(b, 0, 2, 2)\nw = aten::mul_(v, 2)\nu = aten::exp_(v)\n"
         "n = aten::normal_(b)\nout v v\nout b b",
