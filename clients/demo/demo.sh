@@ -1,5 +1,5 @@
 #!/bin/sh
-# demo.sh -- starts the daemon of $BUILD and runs four programs that use it on real input.
+# demo.sh -- starts the daemon of $BUILD and runs five programs that use it on real input.
 # The exit status is 0 only if every check passed.
 BUILD=$(cd "${BUILD:-build}" && pwd) || exit 1
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -16,7 +16,7 @@ trap 'kill "$DEMO_PID" 2>/dev/null; rm -rf "$dir"' EXIT
 
 echo "dispatchd runs as process $DEMO_PID; its clients talk to it over a Unix socket."
 status=0
-for part in layout plugins cnn train; do
+for part in layout plugins cnn train autocast; do
     "$PYTHON" "$here/demo_$part.py" || { status=1; break; }
 done
 
