@@ -5,6 +5,8 @@ import itertools
 import json
 import os
 
+import yaml
+
 from harness import BUILD, ROOT, equal, less, main, raises
 from daemon import TestDaemon
 from on_device import Recorded
@@ -12,6 +14,8 @@ from on_device import Recorded
 DEVICE = {"AutocastCPU": "cpu", "AutocastNamed": "npu:1"}
 ON = {"enabled": True}
 FLOAT16_MAX = 65504
+DTYPES = ("float16", "bfloat16", "float32", "float64")
+CALLED = {"aten::norm.Scalar": "aten::norm.ScalarOpt_dtype", "aten::norm.ScalarOpt_dim": "aten::norm.ScalarOpt_dim_dtype"}
 
 
 class Fixture(TestDaemon):
@@ -37,20 +41,52 @@ def dtype(d, op, *args, **params):
     return dtypes_of(d.call("op.call", op=op, args=list(args), **params)["outputs"])[0]
 
 
-def outcome(d, line, case):
-    """Dtypes of the results of a recorded call whose tensors have other dtypes; None: autocast refuses it."""
+def recorded(d, line, case):
+    """The recorded call with tensors of other dtypes: the params of op.call."""
     told = [{**t, "dtype": dt} for t, dt in zip(line["tensors"], case["dtypes"])]
     for t in told:
         if t["dtype"] == "float16" and "of" not in t:
             t["data"] = [x if isinstance(x, str) else max(-FLOAT16_MAX, min(x, FLOAT16_MAX)) for x in t["data"]]
     r = Recorded(d, {**line, "tensors": told}, DEVICE[case["key"]])
     autocast = {"enabled": True, "dtype": "bfloat16", "device": r.device.split(":")[0]}
-    kwargs = {k: r.value(v) for k, v in line["kwargs"].items()}
+    return r.made, {"op": line["op"], "args": [r.value(a) for a in line["args"]], "autocast": autocast,
+                    "kwargs": {k: r.value(v) for k, v in line["kwargs"].items()}}
+
+
+def outcome(d, call):
+    """Dtypes of the results; None: autocast refuses the call."""
     try:
-        answer = d.call("op.call", op=line["op"], args=[r.value(a) for a in line["args"]], kwargs=kwargs, autocast=autocast)
-        return dtypes_of(answer["outputs"])
+        return dtypes_of(d.call("op.call", **call)["outputs"])
     except Exception as e:
         return None if "autocast" in str(e) else str(e)
+
+
+def arguments(d, call, made, dtypes):
+    """Dtypes of the tensors that the operator gets, then its arguments that are dtypes, from a trace of whole operators
+    below autocast; None: it is not called."""
+    known = {f"t{i}": [dtype] for i, dtype in enumerate(dtypes)}  # dtypes of a tensor, or of a list of tensors
+    d.call("trace.start", inputs={f"t{i}": {"tensor": t} for i, t in enumerate(made)}, whole=True)
+    outcome(d, call)
+    program = d.call("trace.stop", outputs={})["program"]
+    steps = d.call("program.describe", program=program)["steps"]
+    d.call("program.release", program=program)
+    if not steps or steps[-1].get("name") != CALLED.get(call["op"], call["op"]):
+        return None
+    for s in steps[:-1]:
+        if s["kind"] == "LIST":
+            known[s["as"][0]] = [dtype for a in s["args"] for dtype in known[a["ref"]]]
+        else:
+            equal(s["name"], "aten::_to_copy", call["op"])
+            known[s["as"][0]] = [s["args"][1]]
+    flat = [x for a in steps[-1]["args"] for x in (a if isinstance(a, list) else [a])]
+    tensors = [dtype for x in flat if isinstance(x, dict) and "ref" in x for dtype in known[x["ref"]]]
+    return tensors + [x for x in flat if x in DTYPES]
+
+
+def policies(key):
+    """The operators of a key's lists."""
+    with open(os.path.join(ROOT, "proto", "ops", "autocast.yaml")) as f:
+        return {"aten::" + op for ops in yaml.safe_load(f)[key].values() for op in ops}
 
 
 def compare(d, key):
@@ -61,14 +97,19 @@ def compare(d, key):
             lines.setdefault(line["op"], line)
     with open(os.path.join(ROOT, "tests", "data", "autocast_cases.jsonl")) as f:
         cases = [case for case in map(json.loads, f) if case["key"] == key]
+    equal({case["op"] for case in cases}, policies(key), "operators that have cases")
     faults = []
     for case in cases:
-        got = outcome(d, lines[case["op"]], case)
+        made, call = recorded(d, lines[case["op"]], case)
+        got = outcome(d, call)
+        taken = arguments(d, call, made, case["dtypes"])
         d.call("tensor.release", all=True)
         # npu's kernels are those of the CPU, some of which refuse the dtype that they get from autocast
-        cast = key == "AutocastNamed" and case["out"] == ["bfloat16"] and "not implemented for 'BFloat16'" in str(got)
-        if got != case["out"] and not cast:
+        cast = key == "AutocastNamed" and "bfloat16" in (case["in"] or []) and "not implemented for 'BFloat16'" in str(got)
+        if got != case.get("out", got) and not cast:
             faults.append(f"{case['op']} {case['dtypes']}: want {case['out']}, got {got}")
+        if taken != case["in"] and not cast:
+            faults.append(f"{case['op']} {case['dtypes']}: want the arguments {case['in']}, got {taken}, {got}")
     less(200, len(cases), "recorded cases")
     equal(faults, [])
 

@@ -1,10 +1,13 @@
 """autocast_cases.py -- print tests/data/autocast_cases.jsonl: which dtypes PyTorch's autocast gives.
 
 A line is a recorded call (tests/data/calls.jsonl) of an operator in proto/ops/autocast.yaml, on the key of the list
-that it is in, with its floating-point tensors made in the dtypes `dtypes`.  `out` has the dtypes of the results inside
-torch.autocast to bfloat16; null where autocast refuses the call.  Calls that fail for another reason are left out, such as those of
-two dtypes that are float64 and another.  Key AutocastNamed has the lists of AutocastCUDA, whose calls run on tensors
-of FakeTensorMode: PyTorch then needs no GPU.  Run it with the Python of PyTorch 1.13."""
+that it is in, with its floating-point tensors made in the dtypes `dtypes`.  `in` has the dtypes of the tensors that the
+operator gets inside torch.autocast to bfloat16, then its arguments that are dtypes; kernels at the Autograd keys, which
+lie below autocast, see them.  `out` has the dtypes of the results.  Both are null where autocast refuses the call.
+
+Key AutocastNamed has the lists of AutocastCUDA, whose calls run on tensors of FakeTensorMode: PyTorch then needs no GPU.
+Where it does, or has no result for fake tensors, `out` is left out.  Calls that fail for another reason are left out, such as those
+of two dtypes that are float64 and another.  Run it with the Python of PyTorch 1.13."""
 
 import json
 import os
@@ -19,6 +22,10 @@ from torch.utils._pytree import tree_flatten
 ROOT = os.path.dirname(os.path.abspath(__file__)) + "/../../.."
 FLOATING = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 DEVICE = {"AutocastCPU": "cpu", "AutocastNamed": "cuda"}
+BELOW = {"AutocastCPU": "AutogradCPU", "AutocastNamed": "AutogradCUDA"}
+CALLED = {"norm.Scalar": "norm.ScalarOpt_dtype", "norm.ScalarOpt_dim": "norm.ScalarOpt_dim_dtype"}  # by policy fp32_append_dtype
+INDEX = {"aten::scatter_add": 1}  # the tensor that stays int64 when a call of integers is repeated with floats
+NO_RESULT = ("Torch not compiled with CUDA enabled", "instances of 'NoneType' and 'int'")  # of FakeTensorMode
 
 
 def castings(line, key):
@@ -27,7 +34,7 @@ def castings(line, key):
         n = iter(range(len(line["tensors"])))
         given = [line["tensors"][t.get("of", i)]["dtype"] for i, t in enumerate(line["tensors"])]
         cast = FLOATING if set(given) & set(FLOATING) else given[:1]  # a call of integers is repeated with floats
-        return [pick(next(n)) if dtype in cast else dtype for dtype in given]
+        return ["int64" if i == INDEX.get(line["op"]) else pick(next(n)) if dtype in cast else dtype for i, dtype in enumerate(given)]
 
     bases = {t["of"] for t in line["tensors"] if "of" in t}
     found = [made(lambda n, d=d: d) for d in ("bfloat16", "float32", "float64")]
@@ -45,7 +52,8 @@ def tensors(line, dtypes):
         if "of" in told:
             base = made[told["of"]]
         elif told["dtype"].startswith("complex"):
-            base = torch.view_as_complex(torch.tensor(told["data"], dtype=torch.float64).view(-1, 2)).to(getattr(torch, dtype))
+            parts = torch.tensor(told["data"], dtype=torch.float64).view(-1, 2)
+            base = torch.complex(parts[:, 0], parts[:, 1]).to(getattr(torch, dtype))
         else:
             data = [float(x) if isinstance(x, str) else x for x in told["data"]]
             base = torch.tensor(data, dtype=getattr(torch, dtype))
@@ -62,7 +70,28 @@ def value(v, made):
     return made[of] if kind == "t" else complex(*of) if kind == "c" else float(of) if kind == "f" else of
 
 
+class Seen(Exception):
+    """Ends a call with the dtypes of the arguments that the operator got."""
+
+
+def see(*args, **kwargs):
+    flat = tree_flatten((args, kwargs))[0]
+    raise Seen([str(t.dtype)[6:] for t in flat if isinstance(t, torch.Tensor)] + [str(d)[6:] for d in flat if isinstance(d, torch.dtype)])
+
+
+def arguments(line, key, dtypes):
+    """The dtypes that the operator gets, while its kernel is see()."""
+    try:
+        outcome(line, key, dtypes)
+    except Seen as seen:
+        return seen.args[0]
+    except Exception:
+        return None  # autocast refuses the call
+    raise AssertionError(f"{line['op']} did not get to the kernel at {BELOW[key]}")
+
+
 def outcome(line, key, dtypes):
+    """The dtypes of the results."""
     device = DEVICE[key]
     base, _, overload = line["op"].split("::")[1].partition(".")
     op = getattr(getattr(torch.ops.aten, base), overload or "default")
@@ -94,19 +123,24 @@ def main():
         keys = {key: {"aten::" + op for ops in policies.values() for op in ops} for key, policies in yaml.safe_load(f).items()}
     with open(os.path.join(ROOT, "tests", "data", "calls.jsonl")) as f:
         lines = [json.loads(text) for text in f]
+    cases = [(key, line, dtypes) for key, ops in keys.items() for line in lines if line["op"] in ops for dtypes in castings(line, key)]
+    library = torch.library.Library("aten", "IMPL")
     for key, ops in keys.items():
-        for line in lines:
-            if line["op"] not in ops:
+        for op in sorted({CALLED.get(op[6:], op[6:]) for op in ops}):
+            library.impl(op, see, BELOW[key])
+    got = [arguments(line, key, dtypes) for key, line, dtypes in cases]
+    del library
+    for (key, line, dtypes), taken in zip(cases, got):
+        case = {"key": key, "op": line["op"], "dtypes": dtypes, "in": taken}
+        try:
+            case["out"] = outcome(line, key, dtypes)
+        except Exception as e:
+            print(line["op"], dtypes, str(e)[:150].replace("\n", " "), file=sys.stderr)
+            if "unsafe to autocast" in str(e) or "autocast::prioritize" in str(e):
+                case["out"] = None
+            elif not any(text in str(e) for text in NO_RESULT):
                 continue
-            for dtypes in castings(line, key):
-                try:
-                    out = outcome(line, key, dtypes)
-                except Exception as e:
-                    print(line["op"], dtypes, str(e)[:150].replace("\n", " "), file=sys.stderr)
-                    if "unsafe to autocast" not in str(e) and "autocast::prioritize" not in str(e):
-                        continue
-                    out = None
-                print(json.dumps({"key": key, "op": line["op"], "dtypes": dtypes, "out": out}, separators=(",", ":")))
+        print(json.dumps(case, separators=(",", ":")))
 
 
 main()
