@@ -22,6 +22,12 @@ static int see(dp_call *call)
     return 0;
 }
 
+static int first(dp_call *call)
+{
+    call->rets[0] = dp_tensor_value(dp_tensor_ref(call->args[0].u.tensors[0]));
+    return 0;
+}
+
 #define POLICY(name, policy)                                                                       \
     static int name(dp_call *call)                                                                 \
     {                                                                                              \
@@ -43,12 +49,14 @@ static void setup(void)
                                    REC_DEF("fp32(Tensor x, Tensor y) -> Tensor"),
                                    REC_DEF("promote(Tensor x, Tensor y) -> Tensor"),
                                    REC_DEF("unknown(Tensor x, Tensor y) -> Tensor"),
+                                   REC_DEF("list(Tensor[] xs) -> Tensor"),
                                    REC_DEF("plain(Tensor x, Tensor y) -> Tensor")};
-    static const dp_item cpu[] = {REC_IMPL("lower", see), REC_IMPL("fp32", see),
+    static const dp_item cpu[] = {REC_IMPL("lower", see),   REC_IMPL("fp32", see),
                                   REC_IMPL("promote", see), REC_IMPL("unknown", see),
-                                  REC_IMPL("plain", see)};
+                                  REC_IMPL("plain", see),   REC_IMPL("list", first)};
     static const dp_item cast[] = {REC_IMPL("lower", lower), REC_IMPL("fp32", fp32),
-                                   REC_IMPL("promote", promote), REC_IMPL("unknown", unknown)};
+                                   REC_IMPL("promote", promote), REC_IMPL("unknown", unknown),
+                                   REC_IMPL("list", lower)};
     static const dp_block blocks[] = {REC_BLOCK(DP_BLOCK_FRAGMENT, 1, "aten", "", aten),
                                       REC_BLOCK(DP_BLOCK_IMPL, 2, "aten", "CPU", aten_cpu),
                                       REC_BLOCK(DP_BLOCK_LIBRARY, 3, "m", "", defs),
@@ -130,9 +138,107 @@ START_TEST(only_leaves_that_require_gradients_are_kept)
 }
 END_TEST
 
+static bool is_kept_cast(dp_tensor *w, const dp_tensor *kept)
+{
+    dp_tensor *got;
+
+    ck_assert_int_eq(dp_cached_cast(ctx, w, DP_BFLOAT16, DP_B_CPU, &got), 0);
+    bool same = got == kept;
+    dp_tensor_unref(got);
+    return same;
+}
+
+START_TEST(a_leaf_that_changed_is_cast_anew)
+{
+    static const dp_mode quiet = {
+        .size = sizeof(quiet), .cast_backends = DP_BBIT(DP_B_CPU), .no_grad = true};
+    dp_tensor *w = leaf(FLOATS(1, 2)), *kept, *later, *out;
+    int depth = turn_on(DP_BBIT(DP_B_CPU));
+
+    ck_assert_int_eq(dp_cached_cast(ctx, w, DP_BFLOAT16, DP_B_CPU, &kept), 0);
+    ck_assert(is_kept_cast(w, kept));
+    int inner = dp_guard_mode(ctx, &quiet);
+    ck_assert_msg(!is_kept_cast(w, kept), "a cast with a history serves no_grad");
+    out = call2("aten::mul_.Tensor", w, w);
+    dp_guard_leave(ctx, inner);
+    dp_tensor_unref(out);
+    ck_assert_msg(!is_kept_cast(w, kept), "the cast is older than a write");
+    ck_assert_int_eq(dp_cached_cast(ctx, w, DP_BFLOAT16, DP_B_CPU, &later), 0);
+    dp_tensor *wide = cast_to(later, DP_FLOAT32);
+    is_floats(wide, FLOATS(1, 4));
+    dp_guard_leave(ctx, depth);
+    depth = turn_on(DP_BBIT(DP_B_CPU));
+    ck_assert_msg(!is_kept_cast(w, later), "the cast is of the region before");
+    dp_guard_leave(ctx, depth);
+    DROP(w, kept, later, wide);
+}
+END_TEST
+
+/* More leaves than the cache has places, each in the memory of the one before. */
+START_TEST(a_leaf_never_gets_the_cast_of_one_that_is_gone)
+{
+    int depth = turn_on(DP_BBIT(DP_B_CPU));
+
+    for (int i = 0; i < 600; i++) {
+        float value = (float)(i % 256);
+        dp_tensor *w = leaf(1, &value), *low;
+        ck_assert_int_eq(dp_cached_cast(ctx, w, DP_BFLOAT16, DP_B_CPU, &low), 0);
+        dp_tensor *wide = cast_to(low, DP_FLOAT32);
+        is_floats(wide, 1, &value);
+        DROP(w, low, wide);
+    }
+    dp_tensor_stats kept = alive();
+    dp_guard_leave(ctx, depth);
+    ck_assert_uint_lt(alive().tensors, kept.tensors); /* the region's end releases the casts */
+}
+END_TEST
+
+static int try_leaf(dp_tensor **w)
+{
+    const float three[1] = {3};
+    int64_t n = 1;
+    dp_error err = DP_ERROR_INIT;
+    int rc = dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, w, &err);
+
+    if (rc == 0)
+        rc = dp_tensor_write(*w, three, &err);
+    return rc == 0 ? dp_tensor_set_requires_grad(ctx, *w, true) : rc;
+}
+
+static int cast_each(void)
+{
+    dp_tensor *v = NULL, *w = NULL, *outs[4] = {NULL};
+    int depth = turn_on(DP_BBIT(DP_B_CPU));
+    int rc = depth < 0 ? depth : try_leaf(&v);
+
+    if (rc == 0)
+        rc = try_leaf(&w);
+    for (int i = 0; i < 2 && rc == 0; i++)
+        rc = try_call2("m::lower", v, w, &outs[i]);
+    dp_tensor *list[3] = {v, w, v};
+    const dp_value all = {DP_TAG_TENSORS, 3, {.tensors = list}};
+    if (rc == 0)
+        rc = try_call("m::list", &all, 1, &outs[2]);
+    if (rc == 0)
+        rc = try_call2("m::promote", outs[0], w, &outs[3]);
+    if (depth >= 0)
+        dp_guard_leave(ctx, depth);
+    DROP(v, w, outs[0], outs[1], outs[2], outs[3]);
+    return rc;
+}
+
+START_TEST(no_allocation_leaks_a_cast)
+{
+    ck_assert_uint_gt(each_allocation(cast_each), 10);
+}
+END_TEST
+
 UNIT_SUITE(autograd_autocast)
 {
     tcase_add_checked_fixture(tc, setup, graphs_teardown);
     tcase_add_test(tc, each_policy_casts_what_it_says);
     tcase_add_test(tc, only_leaves_that_require_gradients_are_kept);
+    tcase_add_test(tc, a_leaf_that_changed_is_cast_anew);
+    tcase_add_test(tc, a_leaf_never_gets_the_cast_of_one_that_is_gone);
+    tcase_add_test(tc, no_allocation_leaks_a_cast);
 }
