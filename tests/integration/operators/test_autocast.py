@@ -7,7 +7,7 @@ import os
 
 import yaml
 
-from harness import BUILD, ROOT, equal, less, main, raises
+from harness import BUILD, ROOT, equal, less, main, raises, wait_until
 from daemon import TestDaemon
 from on_device import Recorded
 
@@ -201,6 +201,101 @@ def test_a_cast_without_history_serves_no_step_that_records(f):
         equal([o["requires_grad"] for o in (n, y, z)], [False, True, True])
         equal([d.call("tensor.read", tensor=o["tensor"])["data"] for o in (y, z)],
               [[[7, 10], [15, 22]], [[28, 40], [60, 88]]])
+
+
+def test_nested_programs_have_regions_of_their_own(f):
+    with f.connect() as d:
+        w, x = create(d, [[1.0, 2.0], [3.0, 4.0]]), create(d, [[1.0, 0.5], [0.25, 2.0]])
+        d.op("aten::requires_grad_", w, True)
+        a, b = {"ref": "x"}, {"ref": "w"}
+        inputs = [{"name": "x"}, {"name": "w"}]
+        inner = d.call("program.create", inputs=inputs, outputs=["h", "g"],
+                       steps=[step("aten::mm", [a, b], "h"), step("aten::mm", [a, b], "g", autocast={"enabled": False})])["program"]
+
+        def nest(n, **more):
+            return {"program": inner, "inputs": {"x": a, "w": b}, "as": [f"h{n}", f"g{n}"], **more}
+        # where autocast is on, for the run, for each step, or for one of them; the dtypes of h1 and h2, and the casts of w
+        for run_, first, second, dtypes, casts in ((ON, {}, {}, ("bfloat16", "bfloat16"), 1), (None, ON, ON, ("bfloat16", "bfloat16"), 1),  # adjacent steps
+                                                   (ON, {}, {"enabled": False}, ("bfloat16", "float32"), 1),
+                                                   (None, {}, ON, ("float32", "bfloat16"), 1), (None, {}, {}, ("float32", "float32"), 0)):
+            steps = [nest(1, **{"autocast": first} if first else {}), nest(2, **{"autocast": second} if second else {}),
+                     step("aten::_to_copy", [{"ref": "h1"}], "f1", kwargs={"dtype": "float64"}),
+                     step("aten::_to_copy", [{"ref": "h2"}], "f2", kwargs={"dtype": "float64"}),
+                     step("aten::add.Tensor", [{"ref": "f1"}, {"ref": "f2"}], "s")]
+            h1, g1, h2, g2, s = run(d, steps, ["h1", "g1", "h2", "g2", "s"], {"x": x, "w": w}, **{"autocast": run_} if run_ else {})
+            equal((h1["dtype"], h2["dtype"], g1["dtype"], g2["dtype"]), (*dtypes, "float32", "float32"), f"{run_} {first} {second}")
+            nodes = d.call("grad.graph", tensors=[s["tensor"]])["nodes"]
+            equal(sum("_to_copy" in str(n.get("op")) for n in nodes) - 2, casts, f"casts of w, {run_} {first} {second}")
+        d.call("tensor.release", all=True)
+        d.call("program.release", program=inner)
+
+
+def test_views_of_a_weight_follow_it(f):
+    """A view is cast each time, as in PyTorch, and its gradient gets to the weight."""
+    with f.connect() as d:
+        w, x = create(d, [[1.0, 2.0], [3.0, 4.0]]), create(d, [[1.0, 0.0], [0.0, 1.0]])
+        d.op("aten::requires_grad_", w, True)
+        a, v = {"ref": "x"}, {"ref": "v"}
+        steps = [step("aten::t", [{"ref": "w"}], "v"), step("aten::mm", [a, v], "y"),
+                 step("aten::mul_.Scalar", [{"ref": "w"}, 2.0], None, grad_enabled=False),
+                 step("aten::mm", [a, v], "z"), step("aten::add.Tensor", [{"ref": "y"}, {"ref": "z"}], "s"),
+                 step("aten::sum", [{"ref": "s"}], "total")]
+        y, z, total = run(d, steps, ["y", "z", "total"], {"w": w, "x": x}, autocast=ON)
+        equal([d.call("tensor.read", tensor=o["tensor"])["data"] for o in (y, z)], [[[1, 3], [2, 4]], [[2, 6], [4, 8]]])
+        d.call("grad.backward", tensors=[{"tensor": total["tensor"]}])
+        grad = d.call("grad.get", tensor=w["tensor"])["grad"]
+        equal((grad["dtype"], d.call("tensor.read", tensor=grad["tensor"])["data"]), ("float32", [[2, 2], [2, 2]]))
+        d.call("tensor.release", all=True)
+
+
+def sleepy(n):
+    """Steps that use the weight again and again while time passes."""
+    each = [[step("aten::mm", [{"ref": "w"}, {"ref": "w"}], f"y{i}"), step("sleeps::sleep", [{"ref": f"y{i}"}, 20], f"z{i}")]
+            for i in range(n)]
+    return [s for pair in each for s in pair]
+
+
+def busy(d):
+    return any(r["op"].startswith("sleeps") for r in d.call("server.status")["running"])
+
+
+def test_a_cancelled_region_leaves_nothing(f):
+    f.d.call("plugin.load", path="sleeps")
+    with f.connect() as d:
+        w = create(d, [[1.0, 2.0], [3.0, 4.0]])
+        d.op("aten::requires_grad_", w, True)
+        held = {k: d.call("session.get")["account"][k]["count"] for k in ("tensors", "nodes") if k in d.call("session.get")["account"]}
+        id_ = d.send("program.run", inputs={"w": w}, steps=sleepy(100), outputs=["z0"], autocast=ON)
+        wait_until(lambda: busy(f.d), "it runs")
+        d.send_message({"jsonrpc": "2.0", "method": "call.cancel", "params": {"id": id_}})
+        raises(d.receive, "Cancelled", "cancelled while it ran")
+        wait_until(lambda: not busy(f.d), "nothing runs")
+        equal({k: d.call("session.get")["account"][k]["count"] for k in held}, held)
+        equal(dtype(d, "aten::mm", w, w), "float32", "the next request")
+        d.call("tensor.release", all=True)
+    equal(f.d.call("plugin.unload", plugin="sleeps")["unmapped"], True)
+
+
+def test_the_plugin_is_reloaded_inside_a_region(f):
+    """A run keeps the registry with which it began, and its casts."""
+    f.d.call("plugin.load", path="sleeps")
+    with f.connect() as d:
+        w = create(d, [[1.0, 2.0], [3.0, 4.0]])
+        d.op("aten::requires_grad_", w, True)
+        n = 30
+        d.send("program.run", inputs={"w": w}, steps=sleepy(n), outputs=[f"y{i}" for i in range(n)], autocast=ON)
+        wait_until(lambda: busy(f.d), "it runs")
+        reloaded = 0
+        while busy(f.d) and reloaded < 5:
+            equal(f.d.call("plugin.reload", plugin="autocast")["impls"], len(policies("AutocastCPU")) + len(policies("AutocastNamed")))
+            reloaded += 1
+        less(0, reloaded)
+        outputs = d.receive()["outputs"]
+        equal({o["dtype"] for o in outputs}, {"bfloat16"})
+        wait_until(lambda: [p["plugin"] for p in f.d.call("plugin.list")["plugins"]].count("autocast") == 1, "old code is unmapped")
+        equal({str(d.call("tensor.read", tensor=o["tensor"])["data"]) for o in outputs}, {"[[7, 10], [15, 22]]"})
+        d.call("tensor.release", all=True)
+    equal(f.d.call("plugin.unload", plugin="sleeps")["unmapped"], True)
 
 
 def test_errors(f):
