@@ -476,6 +476,7 @@ CASES = [
     Case("op.call", call_on_tensors(2, "aten::add", into=[-7]), outputs),
     Case("op.call", call_on_tensors(1, "aten::mul", {"data": [2.0]}, trace=True, timing=True, **{"return": "data"}), outputs),
     Case("op.call", call_on_tensors(1, "aten::split", 1), outputs),
+    Case("op.call", call_on_tensors(2, "aten::matmul", autocast={"enabled": True}), outputs),
     Case("op.call", call_on_tensors(1, "aten::softmax", 0, **{"return": "attachment"}), outputs),
     Case("op.call", lambda f: (lambda x: ({"op": "aten::exp", "args": [{"tensor": x}]}, [x]))(
         f.tensor(1, 2, requires_grad=True)), outputs),
