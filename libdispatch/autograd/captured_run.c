@@ -118,7 +118,7 @@ static int fake_inputs(faker *f, const dp_value *inputs, uint32_t n, dp_value *o
     return rc;
 }
 
-static int add_program_constants(dp_ctx *ctx, const dp_program *p, dp_capture *c)
+int dpi_capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p)
 {
     char name[DP_KEY_NAME_MAX];
     int rc = 0;
@@ -174,7 +174,7 @@ int dpi_capture_program(dp_ctx *ctx, const dp_program *p, const dp_value *inputs
     for (uint32_t i = 0; i < p->n_inputs && rc == 0; i++)
         rc = dp_capture_input(ctx, c, dp_program_input_name(p, i), &copies[i]);
     if (rc == 0)
-        rc = add_program_constants(ctx, p, c);
+        rc = dpi_capture_constants(ctx, c, p);
     if (rc == 0)
         rc = capture_run(ctx, p, copies, c);
     if (rc == 0)

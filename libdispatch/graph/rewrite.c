@@ -5,16 +5,12 @@
 
 /* -- life -- */
 
-static int copy_inputs(dpi_rewrite *r)
+int dpi_rewrite_input(dpi_rewrite *r, uint32_t i)
 {
-    int rc = 0;
+    const dpi_type_text *type = &r->from->types[r->from->inputs[i].type];
 
-    for (uint32_t i = 0; i < r->from->n_inputs && rc == 0; i++) {
-        const dpi_type_text *type = &r->from->types[r->from->inputs[i].type];
-        rc = dp_builder_input(r->b, r->from->values[i].name,
-                              type->schema != NULL ? type->text : NULL, &r->values[i]);
-    }
-    return rc;
+    return dp_builder_input(r->b, r->from->values[i].name, type->schema != NULL ? type->text : NULL,
+                            &r->values[i]);
 }
 
 static int make_maps(dpi_rewrite *r)
@@ -32,7 +28,7 @@ static int make_maps(dpi_rewrite *r)
     return 0;
 }
 
-int dpi_rewrite_begin(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)
+int dpi_rewrite_begin_part(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)
 {
     *r = (dpi_rewrite){.ctx = ctx, .from = from, .when = DPI_REF_NONE};
     int rc = dp_builder_new(ctx, &r->b);
@@ -41,8 +37,16 @@ int dpi_rewrite_begin(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)
     if (from->reg != r->b->p.reg)
         return dpi_builder_fail(r->b, DP_EVALUE, "the program belongs to another registry");
     r->b->p.of_lines = from->of_lines;
-    rc = make_maps(r);
-    return rc == 0 ? copy_inputs(r) : rc;
+    return make_maps(r);
+}
+
+int dpi_rewrite_begin(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)
+{
+    int rc = dpi_rewrite_begin_part(r, ctx, from);
+
+    for (uint32_t i = 0; i < from->n_inputs && rc == 0; i++)
+        rc = dpi_rewrite_input(r, i);
+    return rc == 0 ? dp_builder_guards_of(r->b, from) : rc;
 }
 
 /* Add the members of `own` that it sets to those of `mode`. */

@@ -2,12 +2,13 @@
 cases of single operators (cases/).
 
 A program is run in PyTorch and repeated by the daemon (replay.py), in float64 and complex128.  Of each OpInfo and dtype,
-and of each formula in proto/ops/derivatives.yaml, there are four tests:
+and of each formula in proto/ops/derivatives.yaml, there are five tests:
 
   grad           grad.backward agrees with PyTorch's gradients
   gradcheck      and with finite differences of what the daemon computes
   gradgrad       gradients of gradients (create_graph) agree with PyTorch's
   gradgradcheck  and with finite differences of the daemon's gradients
+  joint          program.grad's programs give the bits of grad.backward, with each partition
 
 With PART=N in the environment every N-th OpInfo and formula is tried, another part each day.  tests/data/gradients.txt
 lists those that are known to fail, and why: any other that fails is a fault.  With --known it prints those names anew,

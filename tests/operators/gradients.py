@@ -6,10 +6,11 @@ function, nothing is said."""
 
 from compare import dispatchd, flat_tensors, torch
 from cases.inputs import copy
+from joint import joint
 from replay import Unsupported, recorded
 from torch.utils._pytree import tree_flatten
 
-KINDS = ("grad", "gradcheck", "gradgrad", "gradgradcheck")
+KINDS = ("grad", "gradcheck", "gradgrad", "gradgradcheck", "joint")
 NARROW = (torch.float32, torch.complex64, torch.float16, torch.bfloat16)
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3
 DRAW = torch.Generator()
@@ -221,6 +222,8 @@ def tests_of(replay, program, second):
                 yield kind, checks.gradgradcheck(*both)
         kind = "gradcheck"
         yield kind, checks.gradcheck()
+        kind = "joint"
+        yield kind, joint(replay, program)
     except (dispatchd.Error, Unsupported) as e:
         yield kind, f"{type(e).__name__}: {e}"
     finally:

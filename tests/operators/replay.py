@@ -137,6 +137,10 @@ class Replay(Both):
         """Handles of `outs` where the tensors `inputs` of the program have `values`, and of the inputs."""
         given = [self.put(v, True) for v in values]
         self.sent = {id(t): (h, t) for t, h in zip(inputs, given)}
+        return self.repeat(calls, outs), given
+
+    def repeat(self, calls, outs):
+        """Handles of `outs`; `sent` has the inputs."""
         for steps, results in calls:
             flat = []
             for name, args, kwargs in steps:
@@ -149,7 +153,7 @@ class Replay(Both):
             for mine, theirs in zip(flat, results):
                 if torch.is_tensor(theirs):
                     self.sent[id(theirs)] = mine["tensor"], theirs
-        return [self.sent[id(t)][0] for t in outs], given
+        return [self.sent[id(t)][0] for t in outs]
 
     def backward(self, outs, gradients, inputs, create_graph=False):
         """Handles of the gradients of `inputs`; None where there is none, or (create_graph) it is constant."""

@@ -49,6 +49,55 @@ DP_API int dp_program_pass(dp_ctx *ctx, const dp_program *p, const char *name, d
 /* Return the name of pass i; NULL: there are no more. */
 DP_API const char *dp_program_pass_name(size_t i);
 
+/* -- gradients of a program -- */
+
+enum { /* dp_grad_options.partition: what the forward program saves for the backward program */
+       DP_PARTITION_DEFAULT, /* all that the backward reads: it computes nothing again */
+       /* what takes the least memory, if the backward computes the rest again; products of
+        * matrices, convolutions and the like are not computed again unless `memory` needs it */
+       DP_PARTITION_MIN_CUT
+};
+
+typedef struct dp_grad_options {
+    uint32_t size;
+    int32_t partition;   /* DP_PARTITION_* */
+    const uint32_t *wrt; /* [n_wrt] indices of the inputs whose gradients are computed */
+    uint32_t n_wrt;
+    uint64_t memory; /* most bytes to save, for DP_PARTITION_MIN_CUT; 0: no limit */
+} dp_grad_options;
+
+/* What dp_program_grad() makes; all three are owned by the caller. */
+typedef struct dp_grad_programs {
+    uint32_t size;
+    /* Inputs: those of the program, then "grad_y" for each output y that has a gradient.  Outputs:
+     * those of the program, then "grad_x" for each input x that was asked for; None if no output
+     * depends on it. */
+    dp_program *joint;
+    /* Inputs: those of the program.  Outputs: those of the program, then "saved0", "saved1", ... */
+    dp_program *forward;
+    /* Inputs: "saved0", ..., then "grad_y", ...  Outputs: "grad_x", ... */
+    dp_program *backward;
+    uint32_t n_saved;
+    uint64_t saved_bytes;   /* memory of what is saved, without that of the inputs */
+    uint64_t default_bytes; /* the same with DP_PARTITION_DEFAULT */
+} dp_grad_programs;
+
+/* Make programs that compute the outputs of `p` and the gradients of inputs
+ * (torch._functorch.aot_autograd).  `inputs` [number of inputs]: only their shapes and dtypes matter
+ * for tensors, other values become constants.  Nothing is computed.  Running the forward and the
+ * backward gives the bits of a run of `p` and dp_gradients().  DP_ERESOURCE: even the smallest cut
+ * takes more than `memory`.  DP_ENOTIMPL: as of dp_program_capture(), dp_program_functionalize(). */
+DP_API int dp_program_grad(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
+                           const dp_grad_options *o, dp_grad_programs *out);
+
+/* Make a program that computes the outputs of `p` and their derivatives in a direction
+ * (torch.autograd.functional.jvp), by two backwards: *out, owned.  Inputs: those of the program, then
+ * "tangent_x" for each input in `wrt`.  Outputs: those of the program, then "tangent_y" for each
+ * output y that depends on such inputs.  Errors as above, and those of operators whose gradients
+ * have no formula for their own gradients. */
+DP_API int dp_program_jvp(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
+                          const uint32_t *wrt, uint32_t n_wrt, dp_program **out);
+
 #ifdef __cplusplus
 }
 #endif

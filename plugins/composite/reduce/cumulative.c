@@ -111,12 +111,16 @@ static dp_tensor *at_first_zero(chain *c, dp_tensor *grad, dp_tensor *input, dp_
     return chain_TT(c, "aten::mul.Tensor", sum, before);
 }
 
+/* Is an element of `zeros` true?  Of tensors without memory that is not known: what is computed if
+ * it is so is right in any case. */
 static bool has_zeros(chain *c, dp_tensor *zeros)
 {
     dp_value v = dp_none();
-    dp_tensor *any = chain_T(c, "aten::any", zeros);
 
-    if (c->rc == 0 && !dp_memoryless(c->ctx))
+    if (dp_memoryless(c->ctx))
+        return true;
+    dp_tensor *any = chain_T(c, "aten::any", zeros);
+    if (c->rc == 0)
         c->rc = dp_invoke(c->ctx, "aten::item", "T>s", any, &v);
     return c->rc == 0 && v.tag == DP_TAG_BOOL && v.u.b;
 }

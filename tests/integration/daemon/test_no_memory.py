@@ -367,6 +367,12 @@ def capture_undo(f, kept, result):
     program_gone(f, result["program"], result)
 
 
+def grad_undo(f, kept, result):
+    for name in "program", "forward", "backward":
+        program_gone(f, result[name], result)
+    program_gone(f, kept, result)
+
+
 def trace_params(f):
     t = f.tensor(1, 2, 3)
     return {"inputs": {"x": {"tensor": t}}, "constants": {"k": f.tensor(4)}}, t
@@ -494,6 +500,10 @@ CASES = [
     Case("program.create", lambda f: (PROGRAM, None), lambda f, kept, r: program_gone(f, r["program"], r)),
     Case("program.describe", lambda f: (lambda p: ({"program": p, "format": "json"}, p))(program(f)), program_gone),
     Case("program.describe", lambda f: (lambda p: ({"program": p, "format": "dot"}, p))(program(f)), program_gone),
+    Case("program.grad", lambda f: (lambda p: ({"program": p, "wrt": ["x"], "partition": "min_cut", "inputs": {
+        "x": {"data": [4.0, 5.0, 6.0]}}}, p))(program(f)), grad_undo),
+    Case("program.jvp", lambda f: (lambda p: ({"program": p, "wrt": ["x"], "inputs": {"x": {"data": [4.0, 5.0, 6.0]}}}, p))(
+        program(f)), capture_undo),
     Case("program.pass", lambda f: (lambda p: ({"program": p, "passes": ["functionalize", "common", "dead", "fold"]}, p))(
         program(f)), lambda f, kept, r: (program_gone(f, kept, r), program_gone(f, r["program"], r))),
     Case("program.release", lambda f: ({"program": program(f)}, None)),
