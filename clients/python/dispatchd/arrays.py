@@ -15,6 +15,7 @@ from typing import Any
 from . import dtypes
 from .client import share
 from .connection import Connection, current
+from .errors import from_answer
 from .tensors import Tensor, make
 
 _SHARE_FROM = 1 << 16  # bytes from which the daemon maps a memfd and does not copy it
@@ -30,7 +31,7 @@ _LITTLE = sys.byteorder == "little"
 
 def create(c: Connection, dtype: str, shape: tuple[int, ...], data: Any, device: str | None = None) -> Tensor:
     """Return a new tensor of the bytes of `data`, packed and row-major."""
-    c._last_handle = handle = c._last_handle - 1
+    handle = c.new_handle()
     params: dict[str, Any] = {"dtype": str(dtype), "shape": list(shape), "into": handle}
     if device is not None and device != "cpu":
         params["device"] = str(device)
@@ -46,9 +47,8 @@ def create(c: Connection, dtype: str, shape: tuple[int, ...], data: Any, device:
                 memory.close()
         else:
             answer = c.call("tensor.create", attachment=data, **params)
-    except BaseException as e:
-        if not isinstance(e, Exception):
-            c._drops.append(handle)
+    except Exception:
+        c._unowned = 0
         raise
     return make(c, handle, [answer, 0, None])
 
@@ -332,24 +332,20 @@ def _map(t: Tensor) -> tuple[dict[str, Any], _Map]:
         maps: "weakref.WeakValueDictionary[int, _Map]" = c.__dict__.setdefault("_kept", weakref.WeakValueDictionary())
         given: set[int] = c.__dict__.setdefault("_numbers", set())
         held = list(maps.values())  # so that none ends between the request and its answer
-        gone = given - set(maps.keys())
-        if gone:
-            c.call("map.release", maps=sorted(gone))
-            given -= gone
+        for number in given - set(maps.keys()):
+            c.notify("map.release", maps=[number])  # it may have been released by a call that was interrupted
+            given.discard(number)
         if "_shares" not in c.__dict__ and t.nbytes >= _SHARE_FROM:
             # From now on results are in memfds from the start, so that nothing is copied for the next array.
             c.__dict__["_shares"] = True
             c.call("session.set", share_from=_SHARE_FROM)
         if c._recording is not None:
             c._recording.refuse("tensor.read")
-        id_ = c._send("tensor.read", {"tensor": t._h, "as": "fd"})
-        answer = c._answer(id_)
-        if "error" in answer:
-            from .errors import from_answer
-            raise from_answer(answer["error"])
-        result = answer["result"]
-        fd = result.pop("fd", None)
-        number = result["map"]
+        result = _read_fd(t, c)
+        if "fd" not in result and result["map"] not in maps:  # the call that got its descriptor was interrupted
+            c.notify("map.release", maps=[result["map"]])
+            result = _read_fd(t, c)
+        fd, number = result.pop("fd", None), result["map"]
         if fd is not None:
             maps[number] = made = _Map(fd)
             given.add(number)
@@ -357,6 +353,13 @@ def _map(t: Tensor) -> tuple[dict[str, Any], _Map]:
             made = maps[number]
         del held
         return result, made
+
+
+def _read_fd(t: Tensor, c: Connection) -> dict[str, Any]:
+    answer = c._answer(c._send("tensor.read", {"tensor": t._h, "as": "fd"}))
+    if "error" in answer:
+        raise from_answer(answer["error"])
+    return answer["result"]  # type: ignore[no-any-return]
 
 
 def to_numpy(t: Tensor, writable: bool) -> Any:

@@ -29,8 +29,10 @@ class _Mode:
 
     def __exit__(self, *exc: object) -> None:
         c, before = self._before.pop()
-        if not c.session.closed:
-            _set(c, self.member, before)
+        if not c.session.closed and _get(c, self.member) != before:
+            # The next message brings it to the daemon: here nothing waits, and nothing can be interrupted.
+            c._restore[self.member] = _text(before)
+            _know(c, self.member, before)
 
     def __call__(self, f: Any) -> Any:
         @functools.wraps(f)
@@ -61,10 +63,22 @@ def _set(c: Connection, member: str, value: Any) -> None:
     """Set a mode: True or False, or for `autocast "DEVICE"` the JSON of the param."""
     if _get(c, member) == value:
         return
-    text = value if isinstance(value, str) else "true" if value else "false"
-    c.request("session.set", f'"{member.partition(" ")[0]}":{text}')
+    try:
+        c.request("session.set", f'"{member.partition(" ")[0]}":{_text(value)}')
+    except (KeyboardInterrupt, SystemExit, OSError):  # it may be set, or not
+        c._restore[member] = _text(_get(c, member))
+        raise
+    c._restore.pop(member, None)
+    _know(c, member, value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "true" if value else "false"
+
+
+def _know(c: Connection, member: str, value: Any) -> None:
     if value == _default(member):
-        del modes(c)[member]
+        modes(c).pop(member, None)
     else:
         modes(c)[member] = value
 

@@ -113,9 +113,11 @@ class Fd:
         return self.fd
 
     def close(self) -> None:
-        if self.fd >= 0:
-            os.close(self.fd)
-        self.fd = -1
+        # An exception of a signal handler between the two steps leaves a descriptor open; in the other order the next
+        # close() would close what has got the number since.
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     __del__ = close
 
@@ -151,6 +153,7 @@ class Client:
         # [number of bytes there, result of each recvmsg_into...], message, offset of the next message)
         self._body: Any = None
         self._out: list[Any] = []
+        self._begun: list[Any] = []  # as _out, while the first bytes of a message with descriptors are sent
         self._last_id = 0
         # ids of requests from send() not yet received by receive()
         self._sent: collections.deque[int] = collections.deque()
@@ -191,6 +194,10 @@ class Client:
         handle = tensor["tensor"] if isinstance(tensor, dict) else tensor
         t = self.call("tensor.read", tensor=handle, **{"as": "fd"})
         self._keep(t)
+        if t["map"] not in self._maps:  # a call that was interrupted got its descriptor
+            self.notify("map.release", maps=[t["map"]])
+            t = self.call("tensor.read", tensor=handle, **{"as": "fd"})
+            self._keep(t)
         return t, memoryview(self._maps[t["map"]])[t["offset"]:t["offset"] + t["nbytes"]]
 
     def _keep(self, result: dict[str, Any]) -> None:
@@ -204,6 +211,10 @@ class Client:
                                                       mmap.PROT_READ)
         finally:
             os.close(fd)
+
+    def _drop_fd(self, result: dict[str, Any]) -> None:
+        """Keep the map of an answer that nobody waits for: the daemon passes its descriptor only once."""
+        self._keep(result)
 
     def unmap(self, *maps: int) -> None:
         """End maps, given by number; memory that map() returned stays valid while it is referenced."""
@@ -288,17 +299,29 @@ class Client:
         self._send_parts([data], fds)
 
     def _send_parts(self, parts: list[Any], fds: Sequence[Any] = ()) -> None:
-        if len(self._out) > 1:  # finish a message whose sending was interrupted
-            self._flush()
-        self._out = [parts]
+        if self._out or self._begun:
+            self._resume()
+        out: list[Any] = [parts]
         if fds:  # they travel beside the first bytes
             rights = _rights([f.fd for f in fds])
             self._sock.settimeout(self._timeout)
+            self._begun = out
             try:
-                self._out.extend(map(self._sock.sendmsg, (parts[:1],), (rights,)))
+                out.extend(map(self._sock.sendmsg, (parts[:1],), (rights,)))
             finally:
                 self._sock.setblocking(True)
+        self._out = out
+        self._begun = []
         self._flush()
+
+    def _resume(self) -> None:
+        """Finish a message whose sending was interrupted.  One with descriptors that was not begun is dropped: nobody waits
+        for its answer, and its descriptors may be closed."""
+        if len(self._begun) > 1:
+            self._out = self._begun
+        self._begun = []
+        if self._out:
+            self._flush()
 
     def _flush(self) -> None:
         parts = self._out[0]
@@ -336,6 +359,9 @@ class Client:
         dropped."""
         while True:
             answer: dict[str, Any] = self.receive_message()
+            for old in [n for n in self._given if isinstance(n, int) and n < id_]:  # of calls that were interrupted
+                if old != answer.get("id"):
+                    del self._given[old]
             for fd, number in zip(self._given.pop(answer.get("id"), ()), answer.get("maps", ())):
                 fd.map = number
             if "id" not in answer:
@@ -343,7 +369,7 @@ class Client:
             elif not isinstance(answer["id"], int) or answer["id"] >= id_:
                 return answer
             elif isinstance(answer.get("result"), dict):  # its descriptor will not come again
-                self._keep(answer["result"])
+                self._drop_fd(answer["result"])
 
     def receive_message(self) -> Any:
         """Return the next message as an object, with bytearrays as the values of "attachment" members.

@@ -11,13 +11,14 @@ import collections
 import json
 import os
 import socket
-import sys
 import threading
 import weakref
+from itertools import repeat, starmap
 
-from . import ended, private
-from .client import Client, _check_server, _connected, socket_path
-from .errors import Closed, DaemonLost, Error, from_answer
+from . import private
+from .client import Client, _connected, socket_path
+from .errors import Closed, DaemonLost, Error, call_site, from_answer
+from .session import Session, sweep
 from .wire import from_wire
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 _FLUSH_BYTES = 1 << 13  # pipelined requests are sent in pieces of this size
 _MOST_PENDING = 500  # pipelined requests without an answer, below the daemon's limit of 1,000
 _SWEEP = 255  # a request in 256 looks for threads that have ended
-_HANDLES = 1 << 36  # handles of one connection
-_PACKAGE = os.path.dirname(__file__) + os.sep
 _ID_AT = len('{"jsonrpc":"2.0","id":')
+_RELEASE = '{"jsonrpc":"2.0","method":"tensor.release","params":{"tensors":[%s]}}\n'
 _decode = json.JSONDecoder().decode
 # A Cell is [answer, id, site]: what is known of one request.  answer: None until it has come, then its line, then
 # the dict of the tensor or an Error.  site: (code, line number) of the call, if nobody waited for the answer.
@@ -43,14 +43,6 @@ _local = threading.local()
 _all: "weakref.WeakSet[Connection]" = weakref.WeakSet()
 
 
-def call_site() -> tuple[Any, int]:
-    """Return (code, line) of the innermost frame that is not of this package."""
-    frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame.f_code, frame.f_lineno
-
-
 class Handle(weakref.ref):  # type: ignore[type-arg]
     """A weak reference to a tensor that knows its handle.  When the tensor dies it is appended to the handles that
     are to be released, by C code alone: no signal handler can come between."""
@@ -58,39 +50,6 @@ class Handle(weakref.ref):  # type: ignore[type-arg]
     __slots__ = ("number",)
 
     number: int
-
-
-class Session:
-    """What the connections of one session share: its members by thread, and whether it is closed."""
-
-    def __init__(self, first: "Connection") -> None:
-        self.members: dict[int, Connection] = {}  # those of other threads than the first
-        self.first = weakref.ref(first)  # weak, so that a connection ends with its last reference
-        self.closed: str | None = None  # why tensors of this session cannot be used any more
-        self.lock = threading.Lock()
-        self._made = 0  # connections so far
-        self.daemon_pid = 0  # process id of a private daemon; 0: the daemon is not ours
-
-    def first_handle(self) -> int:
-        """Return where a new connection begins to number its results; handles belong to the whole session."""
-        self._made += 1
-        return (1 - self._made) * _HANDLES
-
-    def here(self) -> "Connection":
-        """Return this thread's connection; make one if the thread has none."""
-        ident = threading.get_ident()
-        first = self.first()
-        found = first if first is not None and first.thread == ident else self.members.get(ident)
-        if found is None or found.thread_object() is not threading.current_thread():
-            if self.closed or first is None:
-                raise Closed(self.closed or "the connection was closed")
-            if self.members:
-                ended.sweep(self.members, first)
-            with self.lock, first.lock:
-                s = socket.socket(fileno=first.call("server.open")["fd"])
-                _check_server(s, "the server")
-            self.members[ident] = found = Connection(s, first._timeout, self)
-        return found
 
 
 class Connection(Client):
@@ -113,6 +72,9 @@ class Connection(Client):
         self._drops: collections.deque[Any] = collections.deque()  # Handles and numbers to be released
         self._dropped = self._drops.append
         self._held: list[Any] = []  # tensors made of arrays for the next call, which nobody else refers to
+        self._taken: list[Any] = []  # what was in _drops and is to be released by the next message
+        self._restore: dict[str, str] = {}  # modes that a `with` has restored, for the next message
+        self._unowned = 0  # a handle for which no tensor is there yet
         self._unclaimed: Any = None  # the Cell of a call whose outputs are not tensors yet
         self._recording: Any = None  # while a function is recorded as a program, its Recording
         self._tracing: Any = None  # inside `with trace():`, what gets the kernels of each call
@@ -127,17 +89,26 @@ class Connection(Client):
 
         args: the arguments as JSON, without brackets; more: "" or further params, beginning with a comma."""
         with self.lock:
-            self._last_handle = handle = self._last_handle - 1
+            handle = self.new_handle()
             return handle, self.request("op.call", f'"op":"{op}","args":[{args}],"into":{handle}{more}', handle)
+
+    def new_handle(self) -> int:
+        """Return a number for a result, which is released if the call is interrupted before it has become a tensor."""
+        if self._unowned:
+            self._drops.append(self._unowned)
+        self._last_handle = self._unowned = handle = self._last_handle - 1
+        return handle
 
     def request(self, method: str, params: str, into: int = 0) -> Cell:
         """Send a request whose answer has no attachment; wait for the answer unless calls are pipelined.
 
         into: the handle that the request makes; it is released if the wait is interrupted."""
         with self.lock:
+            if self._restore and method != "session.set":
+                self.send_modes()
             self._last_id = id_ = self._last_id + 1
             if not id_ & _SWEEP and self.session.members and (first := self.session.first()) is not None:
-                ended.sweep(self.session.members, first)
+                sweep(self.session.members, first)
             cell: Cell = [None, id_, None]
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
             if self._unclaimed is not None:  # a call was interrupted before its results became tensors
@@ -148,7 +119,7 @@ class Connection(Client):
             if self._recording is not None:
                 params = self._recording.add(method, params, into, cell)
                 line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
-            elif self._drops:
+            elif (self._drops or self._taken) and not self.pipelined:
                 line = self._release_line() + line
             if self._held:
                 self._held.clear()  # released behind this call
@@ -165,16 +136,17 @@ class Connection(Client):
                     raise Closed(self.session.closed)
                 if self._pending:
                     self.settle()
-                parts = [[line.encode()]]
-                if self._out:  # a message whose sending was interrupted
-                    self._flush()
+                parts, none = [[line.encode()]], list[object]()
+                if self._out or self._begun:
+                    self._resume()
                 # No signal handler runs between these two steps: CPython looks for signals behind a call.
-                self._out = parts
+                self._out, self._taken = parts, none
                 self._pending.append(cell)
                 self._flush()
                 self._take_until(id_)
             except BaseException as e:
                 if into:
+                    self._unowned = 0
                     self._drops.append(into)
                 elif cell[0] is None:
                     cell[2] = _UNWANTED
@@ -185,6 +157,7 @@ class Connection(Client):
                 raise
         answer = cell[0]
         if answer.__class__ is not bytes:
+            self._unowned = 0
             raise answer
         return cell
 
@@ -205,25 +178,57 @@ class Connection(Client):
         self._held.append(made)
 
     def _release_line(self) -> str:
-        drops, alive = self._drops, self._alive
-        handles = []
-        for _ in range(len(drops)):
-            ref = drops.popleft()
-            if ref.__class__ is Handle:
-                ref = ref.number
-                alive.pop(ref, None)
-            handles.append(ref)
-        text = ",".join(map(str, handles))
-        return f'{{"jsonrpc":"2.0","method":"tensor.release","params":{{"tensors":[{text}]}}}}\n'
+        """Return the message that releases what was dropped; when it is stored in _out, _taken becomes empty."""
+        drops = self._drops
+        self._taken.extend(starmap(drops.popleft, repeat((), len(drops))))  # in one step for signal handlers
+        handles, lines = [], [""]
+        for ref in self._taken:
+            if ref.__class__ is not Handle:  # of a call that was interrupted: if there is none, no other is to be kept
+                lines.append(_RELEASE % ref)
+            elif (number := getattr(ref, "number", None)) is not None:
+                handles.append(number)
+                self._alive.pop(number, None)
+        if handles:
+            lines[0] = _RELEASE % ",".join(map(str, handles))
+        return "".join(lines)
+
+    def send_modes(self) -> None:
+        """Send the modes that the ends of `with` blocks have restored."""
+        while self._restore:
+            member, text = next(iter(self._restore.items()))
+            try:
+                self.request("session.set", f'"{member.partition(" ")[0]}":{text}')
+            except Error:
+                del self._restore[member]
+                raise
+            self._restore.pop(member, None)
+
+    def _drop_fd(self, result: dict[str, Any]) -> None:
+        """Close the descriptor of an answer that nobody waits for, and end its map."""
+        fd = result.pop("fd", None)
+        if isinstance(fd, int):
+            os.close(fd)
+            if "map" in result:
+                self.notify("map.release", maps=[result["map"]])
+
+    def send_releases(self) -> None:
+        """Release what was dropped without another message."""
+        parts, none = [[self._release_line().encode()]], list[object]()
+        if self._out or self._begun:
+            self._resume()
+        self._out, self._taken = parts, none
+        self._flush()
 
     def _flush_lines(self) -> None:
         if self.session.closed:
             raise Closed(self.session.closed)
         try:
-            if self._out:
-                self._flush()
-            parts, none = [["".join(self._lines).encode()]], list[str]()
-            self._out, self._lines, self._lines_bytes = parts, none, 0  # in one step for signal handlers
+            if self._out or self._begun:
+                self._resume()
+            # the last uses of what was dropped are among the lines, or before
+            releases = self._release_line() if self._recording is None and (self._drops or self._taken) else ""
+            parts, none, nothing = [[("".join(self._lines) + releases).encode()]], list[str](), list[object]()
+            self._out, self._lines, self._lines_bytes, self._taken = parts, none, 0, nothing  # in one step for signal handlers
             self._flush()
             if len(self._pending) > _MOST_PENDING:
                 self._take_until(self._pending[_MOST_PENDING // 2][1])
@@ -239,8 +244,8 @@ class Connection(Client):
                 self._flush_lines()
             if self._pending:
                 try:
-                    if self._out:
-                        self._flush()
+                    if self._out or self._begun:
+                        self._resume()
                     self._take_until(self._pending[-1][1])
                 except OSError as e:
                     raise self._lost(e) from None
@@ -293,14 +298,17 @@ class Connection(Client):
 
     def _drop_answer(self) -> None:
         """Receive an answer that nobody waits for, and release the tensors in it."""
-        result = self.receive_message().get("result")
+        message = self.receive_message()
+        self._given.pop(message.get("id"), None)
+        result = message.get("result")
         if isinstance(result, dict):
-            self._keep(result)
+            self._drop_fd(result)
         self._drop_outputs(result)
 
     def _drop_outputs(self, result: Any) -> None:
         if isinstance(result, dict):
-            for output in result.get("outputs") or ():
+            loaded = result.get("tensors")
+            for output in [*(result.get("outputs") or ()), *(loaded.values() if isinstance(loaded, dict) else ())]:
                 for t in output if isinstance(output, list) else (output,):
                     if isinstance(t, dict) and t.get("tensor", 0) > 0 and t["tensor"] not in self._alive:
                         self._drops.append(t["tensor"])
@@ -332,12 +340,13 @@ class Connection(Client):
             try:
                 if self.session.closed:
                     raise Closed(self.session.closed)
+                self.send_modes()
                 if self._lines or self._pending:
                     self.settle()
                 if self._recording is not None:
                     self._recording.refuse(method)
-                elif self._drops:
-                    self.send_bytes(self._release_line().encode())
+                elif self._drops or self._taken:
+                    self.send_releases()
                 return super().call(method, **params)
             except OSError as e:
                 if isinstance(e, (Error, TimeoutError)):

@@ -6,6 +6,8 @@ both `except dispatchd.Error` and `except IndexError` catch an index that is out
 from __future__ import annotations
 
 import builtins
+import os
+import sys
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
 if TYPE_CHECKING:
@@ -14,6 +16,17 @@ if TYPE_CHECKING:
 # JSON-RPC's own errors have only a number; every other error names its type.
 _RPC_TYPES = {-32700: "ParseError", -32600: "InvalidRequest", -32601: "MethodNotFound",
               -32602: "InvalidParams", -32603: "InternalError"}
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def call_site() -> tuple[Any, int]:
+    """Return (code, line) of the innermost frame that is not of this package."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code, frame.f_lineno
 
 
 class Error(Exception):

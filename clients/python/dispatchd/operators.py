@@ -71,6 +71,7 @@ class Operators:
         t._c, t._h, t._cell = c, handle, cell
         c._alive[handle] = ref = Handle(t, c._dropped)
         ref.number = handle
+        c._unowned = 0
         return t
 
 
@@ -112,6 +113,7 @@ def _binary(op: str) -> tuple[Any, Any, Any]:
         t._c, t._h, t._cell = c, handle, cell
         c._alive[handle] = ref = Handle(t, c._dropped)
         ref.number = handle
+        c._unowned = 0
         return t
 
     def backward(self: Any, other: Any) -> Any:

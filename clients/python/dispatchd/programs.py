@@ -361,7 +361,7 @@ class Program:
         inputs = ",".join([f'"arg{i}":{t._handle_on(c)}' for i, t in enumerate(tensors)] +
                           [f'"{n}":{t._handle_on(c)}' for n, t in zip(captured, kept)])
         if kind is Tensor:
-            c._last_handle = handle = c._last_handle - 1
+            handle = c.new_handle()
             cell = c.request("program.run", f'"program":{number},"inputs":{{{inputs}}},"into":{handle}', handle)
             return make(c, handle, cell)
         outputs = c.waited("program.run", f'"program":{number},"inputs":{{{inputs}}}')["outputs"]

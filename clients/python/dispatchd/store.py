@@ -39,7 +39,8 @@ def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]
         os.fsync(fd.fd)
         os.rename(beside, path)
     except BaseException:
-        os.unlink(beside)
+        if os.path.exists(beside):  # else the interrupt came behind rename()
+            os.unlink(beside)
         raise
     finally:
         fd.close()

@@ -446,6 +446,7 @@ def make(c: Connection, handle: int, cell: Cell) -> Tensor:
     t._c, t._h, t._cell = c, handle, cell
     c._alive[handle] = ref = Handle(t, c._dropped)
     ref.number = handle
+    c._unowned = 0
     return t
 
 

@@ -1,0 +1,80 @@
+"""session.py -- what the connections of one session share: a connection for each thread, until the thread has ended."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import weakref
+
+from .client import Client, _check_server
+from .errors import Closed
+
+TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
+if TYPE_CHECKING:
+    from .connection import Connection
+
+_HANDLES = 1 << 36  # handles of one connection
+
+
+class Session:
+    """What the connections of one session share: its members by thread, and whether it is closed."""
+
+    def __init__(self, first: "Connection") -> None:
+        self.members: dict[int, Connection] = {}  # those of other threads than the first
+        self.first = weakref.ref(first)  # weak, so that a connection ends with its last reference
+        self.closed: str | None = None  # why tensors of this session cannot be used any more
+        self.lock = threading.Lock()
+        self._made = 0  # connections so far
+        self.daemon_pid = 0  # process id of a private daemon; 0: the daemon is not ours
+
+    def first_handle(self) -> int:
+        """Return where a new connection begins to number its results; handles belong to the whole session."""
+        self._made += 1
+        return (1 - self._made) * _HANDLES
+
+    def here(self) -> "Connection":
+        """Return this thread's connection; make one if the thread has none."""
+        ident = threading.get_ident()
+        first = self.first()
+        found = first if first is not None and first.thread == ident else self.members.get(ident)
+        if found is None or found.thread_object() is not threading.current_thread():
+            if self.closed or first is None:
+                raise Closed(self.closed or "the connection was closed")
+            if self.members:
+                sweep(self.members, first)
+            with self.lock, first.lock:
+                s = socket.socket(fileno=first.call("server.open")["fd"])
+                _check_server(s, "the server")
+            self.members[ident] = found = type(first)(s, first._timeout, self)
+        return found
+
+
+def sweep(members: "dict[int, Connection]", first: "Connection") -> None:
+    """Close the connections whose threads have ended.  Their tensors become those of `first`, and what is to be released
+    is released: no message of these threads will take it along."""
+    for ident, c in list(members.items()):
+        thread = c.thread_object()
+        if (thread is None or not thread.is_alive()) and c.lock.acquire(blocking=False):
+            try:
+                _end(c, first)
+                if members.get(ident) is c:  # a new thread may have the number
+                    del members[ident]
+            except OSError:
+                pass  # the next call says that the daemon is lost
+            finally:
+                c.lock.release()
+
+
+def _end(c: "Connection", first: "Connection") -> None:
+    c.pipelined = 0
+    c.settle()
+    for handle, ref in list(c._alive.items()):
+        t = ref()
+        if t is not None:
+            moved = type(ref)(t, first._dropped)
+            moved.number = handle
+            t._c, first._alive[handle] = first, moved
+            del c._alive[handle]
+    if c._drops or c._taken:
+        c.send_releases()
+    Client.close(c)
