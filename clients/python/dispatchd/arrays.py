@@ -47,8 +47,10 @@ def create(c: Connection, dtype: str, shape: tuple[int, ...], data: Any, device:
                 memory.close()
         else:
             answer = c.call("tensor.create", attachment=data, **params)
-    except Exception:
+    except Exception as e:
         c._unowned = 0
+        if isinstance(e, OSError):
+            raise c._lost(e) from None
         raise
     return make(c, handle, [answer, 0, None])
 
@@ -328,6 +330,13 @@ def _map(t: Tensor) -> tuple[dict[str, Any], _Map]:
     """Return what the daemon says of the tensor's memory, and the map of it."""
     t._info
     c = t._c.session.here()
+    try:
+        return _mapped(t, c)
+    except OSError as e:
+        raise c._lost(e) from None
+
+
+def _mapped(t: Tensor, c: Connection) -> tuple[dict[str, Any], _Map]:
     with c.lock:
         maps: "weakref.WeakValueDictionary[int, _Map]" = c.__dict__.setdefault("_kept", weakref.WeakValueDictionary())
         given: set[int] = c.__dict__.setdefault("_numbers", set())

@@ -391,6 +391,34 @@ def test_a_lost_daemon_is_one_exception():
     equal(dd.ones(1).tolist(), [1.0], "a new daemon serves what follows")
 
 
+def test_death_at_any_time_of_work():
+    rnd = random.Random(5)
+    data = bytes(100000)
+
+    def pipelined(x):
+        with dd.pipelined():
+            for _ in range(500):
+                x = x + 1
+            x.tolist()
+    works = [lambda x: x.sort(), lambda x: dd.tensor(data), pipelined, repr, lambda x: dd.explain(dd.add, x, 1)]
+    works += [lambda x: x.numpy()] if numpy is not None else []
+    for k in range(6 * len(works)):
+        c = dd.connect()
+        dd.use(c)
+        x, pid = dd.ones(100, 200), c.call("server.hello")["pid"]
+        killer = threading.Timer(rnd.random() * 0.01, lambda: os.kill(pid, signal.SIGKILL))  # noqa: B023
+
+        def work():
+            with dd.no_grad():
+                while True:
+                    works[k % len(works)](x)  # noqa: B023
+        killer.start()
+        fails(work, (dd.DaemonLost, dd.Closed), "daemon")
+        killer.join()
+        c.close()
+    equal(dd.ones(1).tolist(), [1.0], "a new daemon serves what follows")
+
+
 def test_death_in_the_middle_of_a_call():
     c = dd.connect()
     dd.use(c)
