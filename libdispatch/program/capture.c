@@ -129,7 +129,7 @@ static int record_tensor(const dpi_recorder *r, const dp_tensor *t, uint32_t *ou
     double z[2];
     uint32_t v;
 
-    if (dpi_capture_room(r->ctx, c) < 0)
+    if (dpi_capture_reserve(r->ctx, c) < 0)
         return DP_ERESOURCE;
     if ((v = *dpi_capture_slot(c, c->table, dp_tensor_id(t), false)) != 0) {
         *out = DPI_CAPTURED(DPI_HAS_VALUE, v - 1);

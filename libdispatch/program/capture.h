@@ -97,7 +97,7 @@ int dpi_capture_no_memory(dp_ctx *ctx); /* set the error; DP_ERESOURCE */
  * (dp_tensor_storage_id()).  *slot is 0 if no value has it. */
 uint32_t *dpi_capture_slot(const dp_capture *c, uint32_t *table, uint64_t number, bool home);
 /* Make room for one more value in the tables, which are at most half full. */
-int dpi_capture_room(dp_ctx *ctx, dp_capture *c);
+int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c);
 /* Add a value that is no tensor. */
 int dpi_capture_add_other(dp_ctx *ctx, dp_capture *c);
 /* Add `t`, which may be NULL, as the next value.  If `t` is a value already, the new one is only

@@ -44,7 +44,8 @@ int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_valu
                                 .len = dp_is_list(v) ? v->len : 0,
                                 .constant = c->n_constants};
 
-    if (input.name == NULL || !DPI_CAPTURE_GROW(ctx, c, inputs, 1) || dpi_capture_room(ctx, c) < 0)
+    if (input.name == NULL || !DPI_CAPTURE_GROW(ctx, c, inputs, 1) ||
+        dpi_capture_reserve(ctx, c) < 0)
         return DP_ERESOURCE;
     if (v->tag == DP_TAG_GENERATOR || v->tag == DP_TAG_OBJECT)
         input.other = v->u.g;
@@ -69,7 +70,7 @@ int dp_capture_constant(dp_ctx *ctx, dp_capture *c, const char *name, dp_tensor 
     const dp_value v = dp_tensor_value(t);
     uint32_t ref;
 
-    if (dpi_capture_room(ctx, c) < 0)
+    if (dpi_capture_reserve(ctx, c) < 0)
         return DP_ERESOURCE;
     if (*dpi_capture_slot(c, c->table, dp_tensor_id(t), false) != 0)
         return fail_known(ctx, name);

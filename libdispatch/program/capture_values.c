@@ -1,5 +1,5 @@
-/* capture_values.c -- what a capture has recorded: values, found by tensor and by storage, calls and
- * constants; it is created, undone and freed here. */
+/* capture_values.c -- create, undo and free a capture; its values, which are found by tensor and by
+ * storage, its calls and its constants. */
 #include "capture.h"
 #include "dispatch/call/values.h"
 
@@ -42,7 +42,7 @@ static void fill_tables(dp_capture *c)
 }
 
 /* Make room for one more value in the tables, which are at most half full. */
-int dpi_capture_room(dp_ctx *ctx, dp_capture *c)
+int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
 {
     uint32_t n = c->table == NULL ? 256 : 2 * (c->mask + 1);
 
@@ -118,7 +118,7 @@ int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t)
 {
     int rc = dpi_capture_add_other(ctx, c);
 
-    if (rc < 0 || t == NULL || (rc = dpi_capture_room(ctx, c)) < 0)
+    if (rc < 0 || t == NULL || (rc = dpi_capture_reserve(ctx, c)) < 0)
         return rc;
     uint32_t same = *dpi_capture_slot(c, c->table, dp_tensor_id(t), false);
     if (same != 0) {

@@ -2,7 +2,7 @@
 #include "capture.h"
 #include "dispatch/call/enter.h"
 
-/* What is known while the program is built. */
+/* State of dp_capture_finish(). */
 typedef struct maker {
     dp_ctx *ctx;
     const dp_capture *c;

@@ -291,8 +291,7 @@ DP_API void dp_ctx_set_capture(dp_ctx *ctx, dp_capture *c);
 /* Make the program: *out, owned.  The capture can go on afterwards.  Step i of the program has
  * origin i.  Errors as of dp_builder_add(), for operators that have changed meanwhile. */
 DP_API int dp_capture_finish(dp_ctx *ctx, const dp_capture *c, dp_program **out);
-/* What a capture has recorded so far, to be given to dp_capture_undo(), which forgets what came
- * later. */
+/* Numbers of the items that a capture had recorded; dp_capture_undo() forgets later ones. */
 typedef struct dp_capture_mark {
     uint32_t n[7];
 } dp_capture_mark;

@@ -84,7 +84,8 @@ static dp_tensor *indices_of_few(chain *c, int64_t n, int64_t r, bool again, dp_
                  (size_t)1);
 }
 
-/* Return the indices of the combinations of `r` of `n` elements, [all] on `device`, written here. */
+/* Return the indices of the combinations of `r` of `n` elements, [all] on `device`, which this
+ * function writes. */
 static dp_tensor *indices_of(chain *c, int64_t ways, int64_t all, int64_t n, int64_t r, bool again,
                              dp_device device)
 {

@@ -11,7 +11,7 @@ START_TEST(tensors_are_found_by_number_while_the_tables_grow)
 
     for (uint32_t i = 0; i < MANY; i++) {
         ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &n, NULL, &made[i], &err), 0);
-        ck_assert_int_eq(dpi_capture_room(ctx, cap), 0);
+        ck_assert_int_eq(dpi_capture_reserve(ctx, cap), 0);
         ck_assert_int_eq(dpi_capture_add_tensor(ctx, cap, made[i]), 0);
     }
     unit_each(cap->n_table == MANY && 2 * cap->n_table <= cap->mask + 1, "%u of %u", cap->n_table,
