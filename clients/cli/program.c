@@ -191,28 +191,75 @@ static void fill_in(cJSON *inputs, cJSON *values)
     cJSON_Delete(values);
 }
 
-static int run(cli *c)
+/* Create the program in the file that the first word names.  Member "inputs" of `*params` (owned)
+ * has the values of the other words, NAME=JSON, and those of the file. */
+static int create_with_inputs(cli *c, cJSON **params)
 {
-    cJSON *deadline = params_new(), *inputs = params_new(), *params = NULL;
-    bool ok = params_count(c, deadline, "deadline_ms", take_option(c, "--deadline-ms")) &&
-              words_fit(c, 1, -1);
+    cJSON *inputs = params_new();
+    bool ok = words_fit(c, 1, -1);
 
     for (int i = 1; i < c->n_words && ok; i++)
         ok = add_input(c, c->words[i], inputs);
-    int rc = ok ? create(c, &params) : CLI_USAGE;
+    int rc = ok ? create(c, params) : CLI_USAGE;
     if (rc != CLI_OK) {
-        cJSON_Delete(deadline);
         cJSON_Delete(inputs);
         return rc;
     }
-    fill_in(inputs, cJSON_DetachItemFromObjectCaseSensitive(params, "inputs"));
-    cJSON_AddItemToObject(params, "inputs", inputs);
+    fill_in(inputs, cJSON_DetachItemFromObjectCaseSensitive(*params, "inputs"));
+    cJSON_AddItemToObject(*params, "inputs", inputs);
+    return CLI_OK;
+}
+
+/* Take option --deadline-ms and create the program; member "deadline_ms" of `*params` has its
+ * value. */
+static int create_to_run(cli *c, cJSON **params)
+{
+    cJSON *deadline = params_new();
+    int rc = params_count(c, deadline, "deadline_ms", take_option(c, "--deadline-ms"))
+                 ? create_with_inputs(c, params)
+                 : CLI_USAGE;
     cJSON *ms = cJSON_DetachItemFromObjectCaseSensitive(deadline, "deadline_ms");
-    if (ms != NULL)
-        cJSON_AddItemToObject(params, "deadline_ms", ms);
+
+    if (ms != NULL && rc == CLI_OK)
+        cJSON_AddItemToObject(*params, "deadline_ms", ms);
+    else
+        cJSON_Delete(ms);
     cJSON_Delete(deadline);
+    return rc;
+}
+
+static int run(cli *c)
+{
+    cJSON *params;
+    int rc = create_to_run(c, &params);
+
+    if (rc != CLI_OK)
+        return rc;
     params_text(params, "return", "data");
     return ask(c, "program.run", params, print_outputs);
+}
+
+static int capture(cli *c)
+{
+    bool whole = take_flag(c, "--whole"), reals = take_flag(c, "--reals"),
+         numbers = take_flag(c, "--numbers"), as_dot = take_flag(c, "--dot");
+    dpc_answer *a;
+    cJSON *params, *about;
+    int rc = create_to_run(c, &params);
+
+    if (rc != CLI_OK)
+        return rc;
+    params_bool(params, "whole", whole);
+    params_bool(params, "numbers", numbers);
+    cJSON_AddItemToObject(params, "fakes", need(cJSON_CreateBool(!reals)));
+    if ((rc = request(c, "program.capture", params, &a)) != CLI_OK)
+        return rc;
+    about = params_new();
+    cJSON_AddItemToObject(about, "program",
+                          need(cJSON_Duplicate(member(dpc_answer_result(a), "program"), true)));
+    dpc_answer_free(a);
+    params_text(about, "format", as_dot ? "dot" : c->json ? "json" : "text");
+    return ask(c, "program.describe", about, show_text);
 }
 
 /* clang-format would set the sentences in columns. */
@@ -227,6 +274,11 @@ const verb verbs_program[] = {
      "run passes over a program, and print its steps afterwards: inline, dead, common, fold, "
      "functionalize",
      pass},
+    {"program capture",
+     "FILE [NAME=JSON...] [--whole] [--reals] [--numbers] [--dot] [--deadline-ms N]",
+     "print the calls that a program makes, below autograd, as a program; nothing is computed, "
+     "except with --reals",
+     capture},
     {"program dot", "FILE",
      "the program as a graph for Graphviz's dot", dot},
     {NULL, NULL, NULL, NULL},

@@ -158,8 +158,8 @@ static int record_other(const dpi_recorder *r, const dp_value *v, uint32_t *out)
 
 static bool holds_tensors(const dp_value *v)
 {
-    bool any = v->tag == DP_TAG_TENSOR || v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_GENERATOR ||
-               v->tag == DP_TAG_OBJECT;
+    bool any = v->tag == DP_TAG_TENSOR || (v->tag == DP_TAG_TENSORS && v->len > 0) ||
+               v->tag == DP_TAG_GENERATOR || v->tag == DP_TAG_OBJECT;
 
     for (uint32_t i = 0; !any && v->tag == DP_TAG_LIST && i < v->len; i++)
         any = holds_tensors(&v->u.values[i]);
