@@ -104,7 +104,7 @@ def bench_autocast():
 
 def bench_program():
     """1,000 multiplications of one element; PyTorch's are eager calls from Python."""
-    plugins = [os.path.join(BUILD, "plugins", p + ".so") for p in ("aten", "composite", "cpu")]
+    plugins = [os.path.join(BUILD, "plugins", p + ".so") for p in ("aten", "composite", "cpu", "capture")]
     ours, peers = [], []
     for _ in range(ROUNDS):
         ours.append(program(os.path.join(BUILD, "tests", "bench", "program"), *plugins))
@@ -115,6 +115,7 @@ def bench_program():
             peers += [timed(mul) * 1e6 for _ in range(ROUNDS)]
     peer = statistics.median(peers) if peers else None
     row("program: a step, mul of one element", statistics.median(o["step_ns"] for o in ours), "ns", peer, 450)
+    row("program: capture of 100 steps over fakes", statistics.median(o["capture_ns"] for o in ours) / 1e4, "ms", None, 0.3)
     row("program: the same as a boxed call", statistics.median(o["call_ns"] for o in ours), "ns", peer)
 
 

@@ -1,16 +1,17 @@
 /* program.c -- what a step of a program costs in process: 1,000 multiplications of one element,
  * each on the result of the one before.  argv: plugins to load.  Prints one JSON object: medians in
- * ns a step, of the program and of the same calls made one by one. */
+ * ns a step, of the program and of the same calls made one by one, and of capturing a program of
+ * 100 such steps over fakes. */
 #include <dispatchd/program.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { STEPS = 1000, ROUNDS = 101 };
+enum { STEPS = 1000, CAPTURED_STEPS = 100, ROUNDS = 101 };
 
 typedef struct bench {
     dp_ctx *ctx;
-    dp_program *program;
+    dp_program *program, *captured; /* of STEPS, and of CAPTURED_STEPS steps */
     const dp_op *mul;
     dp_value x, k;
 } bench;
@@ -23,15 +24,16 @@ static void check(bench *b, int rc)
     }
 }
 
-static void make(bench *b)
+static dp_program *make(bench *b, uint32_t steps)
 {
+    dp_program *program;
     dp_builder *builder;
     dp_ref x, k;
 
     check(b, dp_builder_new(b->ctx, &builder));
     check(b, dp_builder_input(builder, "x", "Tensor", &x));
     check(b, dp_builder_constant(builder, "k", &b->k, &k));
-    for (uint32_t i = 0; i < STEPS; i++) {
+    for (uint32_t i = 0; i < steps; i++) {
         dp_ref args[] = {x, k};
         dp_step s = {.size = sizeof(s),
                      .kind = DP_STEP_CALL,
@@ -43,8 +45,9 @@ static void make(bench *b)
         check(b, dp_builder_add(builder, &s, &x, NULL));
     }
     check(b, dp_builder_output(builder, "y", x));
-    check(b, dp_builder_finish(builder, &b->program));
+    check(b, dp_builder_finish(builder, &program));
     dp_builder_free(builder);
+    return program;
 }
 
 static void run_program(bench *b)
@@ -69,13 +72,22 @@ static void run_calls(bench *b)
     dp_values_release(args, 1);
 }
 
+static void run_capture(bench *b)
+{
+    const dp_capture_options o = {.size = sizeof(o), .fakes = true};
+    dp_program *out = NULL;
+
+    check(b, dp_program_capture(b->ctx, b->captured, &b->x, &o, &out));
+    dp_program_unref(out);
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-static double median_ns(void (*fn)(bench *), bench *b)
+static double median_ns(void (*fn)(bench *), bench *b, int steps)
 {
     double ns[ROUNDS];
 
@@ -85,7 +97,7 @@ static double median_ns(void (*fn)(bench *), bench *b)
         fn(b);
         clock_gettime(CLOCK_MONOTONIC, &t1);
         dp_ctx_reset(b->ctx);
-        ns[r] = ((double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec)) / STEPS;
+        ns[r] = ((double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec)) / steps;
     }
     qsort(ns, ROUNDS, sizeof(double), by_value);
     return ns[ROUNDS / 2];
@@ -115,11 +127,14 @@ int main(int argc, char **argv)
     b.k = dp_tensor_value(k);
     b.mul = dp_op_find(b.ctx, "aten::mul.Tensor");
     check(&b, b.mul != NULL ? 0 : -1);
-    make(&b);
-    median_ns(run_calls, &b);
-    double calls = median_ns(run_calls, &b);
-    printf("{\"step_ns\": %.1f, \"call_ns\": %.1f}\n", median_ns(run_program, &b), calls);
+    b.program = make(&b, STEPS);
+    b.captured = make(&b, CAPTURED_STEPS);
+    median_ns(run_calls, &b, STEPS);
+    double calls = median_ns(run_calls, &b, STEPS), program = median_ns(run_program, &b, STEPS);
+    printf("{\"step_ns\": %.1f, \"call_ns\": %.1f, \"capture_ns\": %.1f}\n", program, calls,
+           median_ns(run_capture, &b, CAPTURED_STEPS));
     dp_program_unref(b.program);
+    dp_program_unref(b.captured);
     dp_tensor_unref(x);
     dp_tensor_unref(k);
     dp_ctx_free(b.ctx);
