@@ -45,8 +45,10 @@ int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_valu
                                 .constant = c->n_constants};
 
     if (input.name == NULL || !DPI_CAPTURE_GROW(ctx, c, inputs, 1) ||
-        dpi_capture_reserve(ctx, c) < 0)
+        dpi_capture_reserve(ctx, c) < 0) {
+        dp_capture_undo(c, &before);
         return DP_ERESOURCE;
+    }
     if (v->tag == DP_TAG_GENERATOR || v->tag == DP_TAG_OBJECT)
         input.other = v->u.g;
     bool known =
@@ -89,13 +91,16 @@ int dp_capture_constant(dp_ctx *ctx, dp_capture *c, const char *name, dp_tensor 
 
 int dp_capture_output(dp_ctx *ctx, dp_capture *c, const char *name, const dp_value *v)
 {
+    const dp_capture_mark before = dp_capture_now(c);
     const dpi_recorder r = {ctx, c, name, NULL, 0};
     dpi_captured_output output = {keep_name(ctx, c, name), 0};
+    int rc = output.name != NULL && DPI_CAPTURE_GROW(ctx, c, outputs, 1) ? 0 : DP_ERESOURCE;
 
-    if (output.name == NULL || !DPI_CAPTURE_GROW(ctx, c, outputs, 1))
-        return DP_ERESOURCE;
-    int rc = dpi_capture_argument(&r, v, &output.ref);
+    if (rc == 0)
+        rc = dpi_capture_argument(&r, v, &output.ref);
     if (rc == 0)
         c->outputs[c->n_outputs++] = output;
+    else
+        dp_capture_undo(c, &before);
     return rc;
 }

@@ -223,8 +223,9 @@ dp_capture *dp_capture_free(dp_capture *c)
 
 dp_capture_mark dp_capture_now(const dp_capture *c)
 {
-    return (dp_capture_mark){{c->n_values, c->n_calls, c->n_args, c->n_items, c->n_constants,
-                              c->n_inputs, c->n_outputs}};
+    return (dp_capture_mark){
+        {c->n_values, c->n_calls, c->n_args, c->n_items, c->n_constants, c->n_inputs, c->n_outputs},
+        c->arena->at};
 }
 
 void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
@@ -241,6 +242,7 @@ void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
         dp_zero_n(c->table, 2 * ((size_t)c->mask + 1), sizeof(*c->table));
         fill_tables(c);
     }
+    dpi_arena_rewind(c->arena, to->memory);
 }
 
 void dp_ctx_set_capture(dp_ctx *ctx, dp_capture *c)

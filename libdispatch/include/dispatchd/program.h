@@ -294,6 +294,7 @@ DP_API int dp_capture_finish(dp_ctx *ctx, const dp_capture *c, dp_program **out)
 /* Numbers of the items that a capture had recorded; dp_capture_undo() forgets later ones. */
 typedef struct dp_capture_mark {
     uint32_t n[7];
+    void *memory;
 } dp_capture_mark;
 DP_API dp_capture_mark dp_capture_now(const dp_capture *c);
 DP_API void dp_capture_undo(dp_capture *c, const dp_capture_mark *to);
