@@ -34,6 +34,7 @@ typedef struct dpi_captured_call {
     uint32_t kind; /* DP_STEP_CALL, DP_STEP_ITEM, or DP_STEP_SCALAR: the two arguments are equal */
     uint32_t item; /* ITEM: which one */
     const dp_op *op;    /* CALL */
+    dp_schema *schema;  /* CALL: holds a reference; the operator's when it was called */
     uint32_t first_arg; /* index in `args` */
     uint32_t n_args, n_rets;
     uint32_t first_ret; /* index in `values` */

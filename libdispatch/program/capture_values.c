@@ -153,6 +153,8 @@ int dpi_capture_add_call(dp_ctx *ctx, dp_capture *c, dpi_captured_call call, con
 {
     if (!DPI_CAPTURE_GROW(ctx, c, calls, 1) || !DPI_CAPTURE_GROW(ctx, c, args, call.n_args))
         return DP_ERESOURCE;
+    if (call.op != NULL)
+        call.schema = dpi_schema_ref(dpi_snapshot_entry(dpi_ctx_snapshot(ctx), call.op)->schema);
     call.first_arg = c->n_args;
     call.first_ret = c->n_values;
     dp_copy_n(c->args + c->n_args, refs, call.n_args, sizeof(*refs));
@@ -203,11 +205,19 @@ int dp_capture_new(dp_ctx *ctx, const dp_capture_options *o, dp_capture **out)
     return 0;
 }
 
+/* Release the schemas of the calls from `first` on. */
+static void release_schemas(dp_capture *c, uint32_t first)
+{
+    for (uint32_t i = first; i < c->n_calls; i++)
+        dp_schema_free(c->calls[i].schema);
+}
+
 dp_capture *dp_capture_free(dp_capture *c)
 {
     if (c == NULL)
         return NULL;
     dp_values_release(c->constants, c->n_constants);
+    release_schemas(c, 0);
     dp_free(c->values);
     dp_free(c->calls);
     dp_free(c->args);
@@ -231,6 +241,7 @@ dp_capture_mark dp_capture_now(const dp_capture *c)
 void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
 {
     dp_values_release(c->constants + to->n[4], c->n_constants - to->n[4]);
+    release_schemas(c, to->n[1]);
     c->n_values = to->n[0];
     c->n_calls = to->n[1];
     c->n_args = to->n[2];

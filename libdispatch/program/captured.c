@@ -79,12 +79,24 @@ static int ref_of(maker *m, uint32_t recorded, dp_ref *out)
     }
 }
 
-/* The schema that an operator has now; NULL: it is not defined, or `op` is NULL. */
-static const dp_schema *schema_of(const maker *m, const dp_op *op)
+/* Check that the operator of a call has the schema that it had when it was recorded. */
+static int check_schema(maker *m, const dpi_captured_call *call)
 {
-    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(m->ctx), op);
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(m->ctx), call->op);
+    const dp_schema *was = call->schema,
+                    *now = e != NULL && e->callable == call->op ? e->schema : NULL;
 
-    return e != NULL && e->callable == op ? e->schema : NULL;
+    if (now == was || (now != NULL && strcmp(now->text, was->text) == 0))
+        return 0;
+    if (now == NULL)
+        dpi_builder_fail(m->b, DP_ENOTFOUND, "%s: no plugin defines this operator any more",
+                         call->op->name);
+    else
+        dpi_builder_fail(m->b, DP_ETYPE,
+                         "%s: its schema has changed since the call was recorded, from '%s' to "
+                         "'%s'",
+                         call->op->name, was->text, now->text);
+    return dpi_step_fail(m->ctx, &m->b->p, &m->origin, 1);
 }
 
 /* Check that the last step calls `op`, and no other overload, which its name without an overload
@@ -120,9 +132,9 @@ static int add_step(maker *m, const dpi_captured_call *call)
                  .n_rets = call->n_rets,
                  .origin = m->origin,
                  .mode = call->no_grad ? &no_grad : NULL};
-    int rc = 0;
+    const dp_schema *schema = call->schema;
+    int rc = call->op != NULL ? check_schema(m, call) : 0;
 
-    const dp_schema *schema = schema_of(m, call->op);
     for (uint32_t i = 0; i < call->n_args && rc == 0; i++) {
         rc = ref_of(m, m->c->args[call->first_arg + i], &args[i]);
         if (schema == NULL || i >= schema->n_args || !schema->args[i].kwarg_only)

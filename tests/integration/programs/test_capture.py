@@ -249,7 +249,7 @@ def test_an_operator_with_another_schema(f):
         y = f.d.call("op.call", op="rescaled::scale", args=[t(x), 2.0])["outputs"][0]["tensor"]
         put("rescaled_next")
         f.d.call("plugin.reload", plugin="rescaled")
-        raises(lambda: stop(f, y), "TypeError", "step 0: rescaled::scale", "'by'")
+        raises(lambda: stop(f, y), "TypeError", "step 0: rescaled::scale", "schema has changed", "by")
         f.d.call("plugin.unload", plugin="rescaled")
         raises(lambda: stop(f, y), "NotFound", "step 0", "rescaled::scale")
         equal(f.d.call("trace.stop", discard=True)["steps"], 1, "steps of the recording, which went on")

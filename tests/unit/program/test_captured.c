@@ -61,7 +61,7 @@ START_TEST(an_operator_that_is_gone_is_an_error)
     dp_ctx_set_capture(ctx, NULL);
     dp_ctx_reset(ctx);
     rec_detach(reg, u);
-    expect(dp_capture_finish(ctx, cap, &p), DP_ENOTFOUND, "step 0: no operator 'gone::gone'");
+    expect(dp_capture_finish(ctx, cap, &p), DP_ENOTFOUND, "step 0: gone::gone: no plugin defines");
 }
 END_TEST
 
