@@ -9,4 +9,4 @@ static int fallback(dp_call *call)
                                call->args, call->n_args, call->rets, call->n_rets);
 }
 
-DP_FALLBACK(Tracer, fallback)
+DP_FALLBACK(TESTING_ONLY_GenericMode, fallback)

@@ -20,4 +20,4 @@ static int fallback(dp_call *call)
 
 DP_LIBRARY(version, DP_DEF("value(Tensor self) -> int"), DP_DEF("spare(Tensor self) -> int"))
 DP_LIBRARY_IMPL(version, CPU, DP_IMPL_UNBOXED("spare", spare, (T), (i)))
-DP_FALLBACK(Tracer, fallback)
+DP_FALLBACK(TESTING_ONLY_GenericMode, fallback)

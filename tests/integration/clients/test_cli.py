@@ -198,7 +198,7 @@ def test_a_reload_names_what_the_new_file_lacks(f):
                    "the log has it")
         shutil.copy(VERSION, path + ".new")
         os.rename(path + ".new", path)
-        equal(f.json("plugin", "reload", "version")["dropped"], ["version::spare", "fallback Tracer"])
+        equal(f.json("plugin", "reload", "version")["dropped"], ["version::spare", "fallback TESTING_ONLY_GenericMode"])
         f.ctl("plugin", "unload", "version")
 
 

@@ -97,13 +97,13 @@ def test_operators_are_the_daemons(f):
 
 def test_names_of_each_kind(f):
     for complete in shells(f):
-        equal(complete("dispatchctl plugin unload c"), ["composite", "cpu"])
-        equal(complete("dispatchctl plugin unload --timeout-ms 5 c"), ["composite", "cpu"])
-        equal(complete("dispatchctl ops --plugin c"), ["composite", "cpu"])
+        equal(complete("dispatchctl plugin unload c"), ["capture", "composite", "cpu"])
+        equal(complete("dispatchctl plugin unload --timeout-ms 5 c"), ["capture", "composite", "cpu"])
+        equal(complete("dispatchctl ops --plugin c"), ["capture", "composite", "cpu"])
         contains(complete("dispatchctl ops --key AutogradC"), "AutogradCPU")
         equal(complete("dispatchctl raw server.st"), ["server.status"])
         equal(complete("dispatchctl completion "), ["bash", "zsh"])
-    equal(f.bash("dispatchctl ops --plugin=c"), ["composite", "cpu"])
+    equal(f.bash("dispatchctl ops --plugin=c"), ["capture", "composite", "cpu"])
     equal(f.bash("dispatchctl table --keys CPU,AutogradCP"), ["CPU,AutogradCPU"])
     open(os.path.join(f.dir, "here.so"), "w").close()
     for complete in shells(f):
@@ -126,7 +126,7 @@ def test_handles_of_the_session(f):
 
 def test_the_socket_of_the_line_is_asked(f):
     for complete in shells(f):
-        equal(complete(f"dispatchctl --socket {f.socket} plugin unload c", socket="/nowhere"), ["composite", "cpu"])
+        equal(complete(f"dispatchctl --socket {f.socket} plugin unload c", socket="/nowhere"), ["capture", "composite", "cpu"])
 
 
 def test_without_a_daemon_nothing_is_said(f):

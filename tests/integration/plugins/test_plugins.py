@@ -233,7 +233,7 @@ def test_overrides_are_reported_and_undone(f):
 def test_one_fallback_for_a_key(f):
     before = f.state()
     f.load("duplicate_fallback_a.so")
-    raises(lambda: f.load("duplicate_fallback_b.so"), "AlreadyExists", "Tracer",
+    raises(lambda: f.load("duplicate_fallback_b.so"), "AlreadyExists", "TESTING_ONLY_GenericMode",
            "duplicate_fallback_a.c", "duplicate_fallback_b.c")
     gone(f.unload("duplicate_fallback_a"))
     equal(f.state(), before)
