@@ -132,12 +132,41 @@ int trace_stop(request *rq, const trace_stop_params *p, jw *w, dp_error *err)
     return 0;
 }
 
+/* Read the dynamic sizes in `object`: dimensions by the names of inputs. */
+static int read_dynamic(request *rq, const dp_program *p, const cJSON *object,
+                        const dp_input_place **out, uint32_t *n, dp_error *err)
+{
+    const json_path at = {NULL, "dynamic", 0};
+    const cJSON *m, *dim;
+    dp_input_place *places =
+        dp_arena_alloc_n(dp_ctx_arena(rq->ctx), DP_LIMIT_PROGRAM_SYMBOLS + 1, sizeof(*places));
+
+    *out = places;
+    if (places == NULL)
+        return dp_error_set(err, DP_ERESOURCE, "out of memory: dynamic sizes");
+    cJSON_ArrayForEach(m, object)
+    {
+        int64_t input = dp_program_input_find(p, m->string);
+        if (input < 0)
+            return json_path_fail(err, DP_ENOTFOUND, &at, "the program has no input '%.64s'",
+                                  m->string);
+        cJSON_ArrayForEach(dim, m)
+            if (*n <= DP_LIMIT_PROGRAM_SYMBOLS) /* one too many is an error of the capture */
+                places[(*n)++] = (dp_input_place){
+                    (uint32_t)input, -1, dim->valuedouble < DP_DIM_MAX ? (int32_t)dim->valuedouble
+                                                                       : DP_DIM_MAX};
+    }
+    return 0;
+}
+
 int program_capture(request *rq, const program_capture_params *p, jw *w, dp_error *err)
 {
     const asked_mode asked = {p->has_grad_enabled, p->grad_enabled, p->has_inference, p->inference,
                               p->autocast};
     const dp_capture_options o = {sizeof(o), p->whole, p->numbers, !p->has_fakes || p->fakes};
     const dp_value *inputs = NULL;
+    const dp_input_place *dynamic = NULL;
+    uint32_t n = 0;
     dp_program *program = NULL, *captured = NULL;
 
     if (dp_checkpoint(rq->ctx) < 0)
@@ -148,7 +177,10 @@ int program_capture(request *rq, const program_capture_params *p, jw *w, dp_erro
         rc = program_get(rq, p->program, NULL, &program, err);
     if (rc == 0)
         rc = program_inputs(rq, p->inputs, program, &inputs, err);
-    if (rc == 0 && dp_program_capture(rq->ctx, program, inputs, &o, &captured) < 0)
+    if (rc == 0)
+        rc = read_dynamic(rq, program, p->dynamic, &dynamic, &n, err);
+    if (rc == 0 &&
+        dp_program_capture_dynamic(rq->ctx, program, inputs, &o, dynamic, n, &captured) < 0)
         rc = run_ctx_error(rq, err);
     run_mode_end(rq, &asked);
     if (rc == 0)

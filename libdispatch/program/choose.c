@@ -14,6 +14,17 @@ static int fail_scalar(dp_builder *b, const char *name)
                             name, near);
 }
 
+/* Return the set of tags that the result of `op` may have: arithmetic on ints gives an int. */
+static uint32_t tags_of(const dp_builder *b, const dp_step *s, const dpi_scalar *op)
+{
+    const uint32_t integers = 1u << DP_TAG_INT | 1u << DP_TAG_BOOL;
+    bool all = (op->result_tags & integers) == 1u << DP_TAG_INT;
+
+    for (size_t k = 0; k < s->n_args; k++)
+        all &= (dpi_builder_tags(b, s->args[k]) & ~integers) == 0;
+    return all ? 1u << DP_TAG_INT : op->result_tags;
+}
+
 int dpi_check_scalar(dp_builder *b, const dp_step *s)
 {
     uint32_t i = 0;
@@ -32,7 +43,7 @@ int dpi_check_scalar(dp_builder *b, const dp_step *s)
         if (!(dpi_builder_tags(b, s->args[k]) & op->arg_tags))
             return dpi_builder_fail(b, DP_ETYPE, "scalar '%s' of argument %zu, which is no number",
                                     op->name, k + 1);
-    int rc = dpi_builder_push(b, s, DP_STEP_SCALAR, i, &(dpi_value_info){.tags = op->result_tags});
+    int rc = dpi_builder_push(b, s, DP_STEP_SCALAR, i, &(dpi_value_info){.tags = tags_of(b, s, op)});
     if (rc == 0 && strcmp(op->name, "expect") == 0) {
         b->p.steps[b->p.n_steps - 1].flags |= DP_STEP_FLAG_EFFECT;
         b->p.flags |= DP_STEP_FLAG_EFFECT;

@@ -40,6 +40,7 @@ extern "C" {
     X(PROGRAM_EXPANDED, program_expanded, 1000000)          /* dp_program_info.expanded */         \
     X(PROGRAM_MODES, program_modes, 255)                    /* different modes of steps */         \
     X(PROGRAM_FOLDED_BYTES, program_folded_bytes, 16 << 20) /* made by dp_program_fold() */        \
+    X(PROGRAM_SYMBOLS, program_symbols, 8)                  /* dynamic sizes of a capture */       \
     X(PROGRAM_CONSTANT_BYTES, program_constant_bytes, 256 << 20) /* storages included */
 #define DP_LIMIT_ENUM_(NAME, name, value) DP_LIMIT_##NAME = (value),
 enum { DP_PROGRAM_LIMIT_MAP(DP_LIMIT_ENUM_) };
@@ -304,6 +305,14 @@ DP_API uint32_t dp_capture_steps(const dp_capture *c); /* number of steps record
  * records the calls of `ctx` already. */
 DP_API int dp_program_capture(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
                               const dp_capture_options *o, dp_program **out);
+
+/* Capture `p` for any size of some dimensions of its inputs, at `dynamic` [n]; `o` must have
+ * `fakes`.  `p` is captured several times, with other sizes.  The program computes the numbers that
+ * differ from expressions of the sizes; guards hold the least sizes, and the sizes that must be
+ * equal.  DP_EVALUE: the calls differ, or no expression gives a number. */
+DP_API int dp_program_capture_dynamic(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
+                                      const dp_capture_options *o, const dp_input_place *dynamic,
+                                      uint32_t n, dp_program **out);
 
 /* -- guards: what a program requires of its inputs -- */
 
