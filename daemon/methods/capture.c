@@ -150,11 +150,12 @@ static int read_dynamic(request *rq, const dp_program *p, const cJSON *object,
         if (input < 0)
             return json_path_fail(err, DP_ENOTFOUND, &at, "the program has no input '%.64s'",
                                   m->string);
-        cJSON_ArrayForEach(dim, m)
-            if (*n <= DP_LIMIT_PROGRAM_SYMBOLS) /* one too many is an error of the capture */
-                places[(*n)++] = (dp_input_place){
-                    (uint32_t)input, -1, dim->valuedouble < DP_DIM_MAX ? (int32_t)dim->valuedouble
-                                                                       : DP_DIM_MAX};
+        cJSON_ArrayForEach(
+            dim,
+            m) if (*n <= DP_LIMIT_PROGRAM_SYMBOLS) /* one too many is an error of the capture */
+            places[(*n)++] = (dp_input_place){
+                (uint32_t)input, -1,
+                dim->valuedouble < DP_DIM_MAX ? (int32_t)dim->valuedouble : DP_DIM_MAX};
     }
     return 0;
 }

@@ -91,7 +91,10 @@ static bool try_two_at(const dpi_probes *p, const int64_t *v, uint32_t first, ui
     if (det == 0 || (v1 * y2 - v2 * y1) % det != 0 || (x1 * v2 - x2 * v1) % det != 0)
         return false;
     int64_t a = (int64_t)((v1 * y2 - v2 * y1) / det), b = (int64_t)((x1 * v2 - x2 * v1) / det);
-    *out = (dpi_expr){.a = a, .first = first, .b = b, .second = second,
+    *out = (dpi_expr){.a = a,
+                      .first = first,
+                      .b = b,
+                      .second = second,
                       .c = (int64_t)(v[0] - (__int128)a * x0 - (__int128)b * y0)};
     return a != 0 && b != 0 && holds(p, v, out);
 }
@@ -180,8 +183,7 @@ bool dpi_expr_solve(const dpi_probes *p, const int64_t *v, dpi_expr *out)
         if (try_linear(p, v, set, out))
             return true;
     for (uint32_t i = 1; i != 0; i = next_set(i, n))
-        for (uint32_t k = next_set(i, n); k != 0 && __builtin_popcount(k) <= 2;
-             k = next_set(k, n))
+        for (uint32_t k = next_set(i, n); k != 0 && __builtin_popcount(k) <= 2; k = next_set(k, n))
             if (try_two(p, v, i, k, out))
                 return true;
     for (uint32_t set = 1; set != 0; set = next_set(set, n))
@@ -213,9 +215,10 @@ static size_t add_product(char *buf, size_t at, int64_t factor, uint32_t set)
 
 const char *dpi_expr_text(const dpi_expr *e, char buf[DPI_EXPR_TEXT])
 {
-    static const char *const outer[] = {
-        [DPI_EXPR_FLOORDIV] = "(%s)//%lld", [DPI_EXPR_MOD] = "(%s)%%%lld",
-        [DPI_EXPR_MIN] = "min(%s,%lld)", [DPI_EXPR_MAX] = "max(%s,%lld)"};
+    static const char *const outer[] = {[DPI_EXPR_FLOORDIV] = "(%s)//%lld",
+                                        [DPI_EXPR_MOD] = "(%s)%%%lld",
+                                        [DPI_EXPR_MIN] = "min(%s,%lld)",
+                                        [DPI_EXPR_MAX] = "max(%s,%lld)"};
     char inner[DPI_EXPR_TEXT] = "";
     size_t at = add_product(inner, add_product(inner, 0, e->a, e->first), e->b, e->second);
 

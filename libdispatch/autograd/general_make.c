@@ -77,7 +77,8 @@ static int add_symbol(maker *m, uint32_t s, const dp_input_place *at)
     if (rc < 0)
         return rc;
     snprintf(name, sizeof(name), "s%u", s);
-    dp_builder_name(m->b, name, m->symbol[s], 0); /* an input may have this name; then it has none */
+    dp_builder_name(m->b, name, m->symbol[s],
+                    0); /* an input may have this name; then it has none */
     return 0;
 }
 

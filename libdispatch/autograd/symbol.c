@@ -1,18 +1,19 @@
 /* symbol.c -- capture a program for any size of some dimensions of its inputs.
  *
- * Kernels compute with sizes as plain numbers, so no symbol flows through them.  Instead the program
- * is captured over fakes several times (a probe each), with other sizes; numbers that differ between
- * the probes are found as expressions of the sizes (expression.c, general.c).  More probes, which
- * the search does not see, and one with the given sizes check the result. */
+ * Kernels compute with sizes as plain numbers, so no symbol flows through them.  Instead the
+ * program is captured over fakes several times (a probe each), with other sizes; numbers that
+ * differ between the probes are found as expressions of the sizes (expression.c, general.c).  More
+ * probes, which the search does not see, and one with the given sizes check the result. */
 #include "symbol.h"
 #include "dispatch/call/ctx.h"
 #include <stdio.h>
 
-/* Probe k gives symbol s the size FIRST + s * APART + k * (s + 1) % PROBES: the sizes of each symbol
- * have all remainders of divisions by less than PROBES, no two symbols have equal sizes, and no
- * symbol's sizes are a linear function of another one's. */
+/* Probe k gives symbol s the size first[s] + k * (s + 1) % PROBES: the sizes of each symbol have
+ * all remainders of divisions by less than PROBES, no two symbols have equal sizes if they were
+ * given equal, and no symbol's sizes are a linear function of another one's. */
 enum { FIRST = 5, APART = 19, PROBES = 17, HELD_OUT = 3 };
-_Static_assert(DP_LIMIT_PROGRAM_SYMBOLS <= PROBES / 2, "s + 1 and PROBES - (s + 1) are not both used");
+_Static_assert(DP_LIMIT_PROGRAM_SYMBOLS <= PROBES / 2,
+               "s + 1 and PROBES - (s + 1) are not both used");
 
 /* A program that is being captured. */
 typedef struct prober {
@@ -30,8 +31,8 @@ typedef struct prober {
     int64_t sizes[PROBES * DP_LIMIT_PROGRAM_SYMBOLS];
 } prober;
 
-bool dpi_dynamic_layout(const dpi_dynamic *d, const dp_tensor *t, dp_input_place at,
-                        int64_t *sizes, int64_t *strides)
+bool dpi_dynamic_layout(const dpi_dynamic *d, const dp_tensor *t, dp_input_place at, int64_t *sizes,
+                        int64_t *strides)
 {
     bool any = false;
     DPI_VIEW(v, t);
@@ -300,8 +301,8 @@ static int capture(prober *r, dp_program **out)
             rc = fail_probe(r, sizes, rc);
     }
     if (rc == 0)
-        rc = dpi_general_find(r->ctx, r->programs,
-                              &(dpi_probes){r->sizes, PROBES, r->n_symbols}, &g);
+        rc = dpi_general_find(r->ctx, r->programs, &(dpi_probes){r->sizes, PROBES, r->n_symbols},
+                              &g);
     if (rc == 0)
         rc = check_others(r, &g);
     if (rc == 0)

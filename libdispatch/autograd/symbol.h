@@ -72,8 +72,8 @@ typedef struct dpi_general {
  * is made general.  DP_EVALUE: the steps differ, or no expression gives a number (general.c). */
 int dpi_general_find(dp_ctx *ctx, dp_program *const *programs, const dpi_probes *p,
                      dpi_general *out);
-/* Is `q`, captured with `sizes`, what general program `p` is for these sizes?  `probes` [1 probe] has
- * the sizes of `p`.  Errors as above. */
+/* Is `q`, captured with `sizes`, what the general program made of `p` is for these sizes?  Errors
+ * as above. */
 int dpi_general_check(dp_ctx *ctx, const dp_program *p, const dp_program *q, const dpi_general *g,
                       const int64_t *sizes);
 /* Make the general program: *out, owned.  symbols[i]: the symbol of dynamic size i; least[s]: its

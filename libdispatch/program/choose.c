@@ -43,7 +43,8 @@ int dpi_check_scalar(dp_builder *b, const dp_step *s)
         if (!(dpi_builder_tags(b, s->args[k]) & op->arg_tags))
             return dpi_builder_fail(b, DP_ETYPE, "scalar '%s' of argument %zu, which is no number",
                                     op->name, k + 1);
-    int rc = dpi_builder_push(b, s, DP_STEP_SCALAR, i, &(dpi_value_info){.tags = tags_of(b, s, op)});
+    int rc =
+        dpi_builder_push(b, s, DP_STEP_SCALAR, i, &(dpi_value_info){.tags = tags_of(b, s, op)});
     if (rc == 0 && strcmp(op->name, "expect") == 0) {
         b->p.steps[b->p.n_steps - 1].flags |= DP_STEP_FLAG_EFFECT;
         b->p.flags |= DP_STEP_FLAG_EFFECT;

@@ -275,7 +275,7 @@ typedef struct dpi_bump {
     char *at;    /* start of the block, or NULL */
     size_t used; /* bytes used so far */
 } dpi_bump;
-/* Check `inputs` [n_inputs] against the guards of `p` (guard.c).  DP_EVALUE: they break one. */
+/* Check `inputs` [n_inputs] against the guards of `p` (guard_check.c).  DP_EVALUE: they break one. */
 int dpi_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs);
 /* Append what guard *g points to, and return a guard that points to the copies. */
 dp_input_guard dpi_bump_guard(dpi_bump *m, const dp_input_guard *g);
