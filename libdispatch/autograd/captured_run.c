@@ -19,6 +19,22 @@ typedef struct faker {
     uint32_t n;
 } faker;
 
+bool dpi_dynamic_layout(const dpi_dynamic *d, const dp_tensor *t, dp_input_place at, int64_t *sizes,
+                        int64_t *strides)
+{
+    bool any = false;
+    DPI_VIEW(v, t);
+
+    dp_copy_n(sizes, v.sizes, (size_t)v.ndim, sizeof(*sizes));
+    for (uint32_t i = 0; i < d->n; i++)
+        if (d->places[i].input == at.input && d->places[i].item == at.item) {
+            sizes[d->places[i].dim] = d->sizes[i];
+            any = true;
+        }
+    dpi_dense_strides(v.ndim, v.strides, sizes, strides);
+    return any;
+}
+
 /* Find the fake of an earlier tensor that shares the storage and the dtype of `t`. */
 static dp_tensor *relative_of(const faker *f, const dp_tensor *t)
 {
@@ -30,8 +46,8 @@ static dp_tensor *relative_of(const faker *f, const dp_tensor *t)
     return i < f->n ? f->fakes[i] : NULL;
 }
 
-/* Make a fake of `t`, the tensor at place `at`: *out, owned.  Inputs that share a storage have fakes
- * that share one. */
+/* Make a fake of `t`, the tensor at place `at`: *out, owned.  Inputs that share a storage have
+ * fakes that share one. */
 static int fake_layout(faker *f, const dp_tensor *t, dp_input_place at, dp_tensor **out)
 {
     int64_t sizes[DP_DIM_MAX], strides[DP_DIM_MAX];

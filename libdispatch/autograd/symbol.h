@@ -14,8 +14,8 @@ typedef struct dpi_dynamic {
 } dpi_dynamic;
 
 /* Set `sizes` and `strides` to those of tensor `t` at place `at`, with the sizes that `d` gives it.
- * It is dense, with its dimensions in the order of the strides of `t`.  False: `d` gives it none.
- * (symbol.c) */
+ * It is dense, with its dimensions in the order of the strides of `t`.  False: `d` gives it none
+ * (captured_run.c). */
 bool dpi_dynamic_layout(const dpi_dynamic *d, const dp_tensor *t, dp_input_place at, int64_t *sizes,
                         int64_t *strides);
 

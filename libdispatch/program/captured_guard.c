@@ -3,7 +3,7 @@
  * of the calls, and a tensor that a kernel made was recognised by its storage. */
 #include "capture.h"
 
-/* What is known while the guards are made. */
+/* The inputs of a capture, while their guards are made. */
 typedef struct guarding {
     const dp_capture *c;
     dp_builder *b;

@@ -88,7 +88,7 @@ void dpi_dense_strides(int ndim, const int64_t *like, const int64_t *sizes, int6
 
     for (int d = 0; d < ndim; d++) {
         int at = d;
-        /* Of equal strides, the later dimension is the inner one. */
+        /* Dimensions of equal strides: the later one is the inner one. */
         for (; at > 0 && like[order[at - 1]] < like[d]; at--)
             order[at] = order[at - 1];
         order[at] = d;

@@ -275,12 +275,13 @@ typedef struct dpi_bump {
     char *at;    /* start of the block, or NULL */
     size_t used; /* bytes used so far */
 } dpi_bump;
-/* Check `inputs` [n_inputs] against the guards of `p` (guard_check.c).  DP_EVALUE: they break one. */
+/* Check `inputs` [n_inputs] against the guards of `p`.  DP_EVALUE: they break one
+ * (guard_check.c). */
 int dpi_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs);
 /* Append what guard *g points to, and return a guard that points to the copies. */
 dp_input_guard dpi_bump_guard(dpi_bump *m, const dp_input_guard *g);
-/* Set want[] to the strides of a dense tensor of `sizes` whose dimensions are ordered as the strides
- * `like` are. */
+/* Set want[] to the strides of a dense tensor of `sizes` whose dimensions are ordered as the
+ * strides `like` are. */
 void dpi_dense_strides(int ndim, const int64_t *like, const int64_t *sizes, int64_t *want);
 /* Bits of a key set that say how the bytes of a tensor are to be read. */
 #define DPI_LAYOUT_BITS                                                                            \
