@@ -20,7 +20,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-int64_t dpi_expr_eval(const dpi_expr *e, const int64_t *sizes)
+static int64_t eval_once(const dpi_expr *e, const int64_t *sizes)
 {
     /* Unsigned: an expression that was found by chance may overflow for other sizes. */
     uint64_t u = (uint64_t)e->c;
@@ -44,10 +44,17 @@ int64_t dpi_expr_eval(const dpi_expr *e, const int64_t *sizes)
     }
 }
 
+int64_t dpi_expr_eval(const dpi_expr *e, const int64_t *sizes)
+{
+    uint64_t x = (uint64_t)eval_once(e, sizes);
+
+    return (int64_t)(e->times > 1 ? x * (uint64_t)e->times : x);
+}
+
 bool dpi_expr_is_equal(const dpi_expr *x, const dpi_expr *y)
 {
     return x->a == y->a && x->b == y->b && x->c == y->c && x->d == y->d && x->first == y->first &&
-           x->second == y->second && x->outer == y->outer;
+           x->second == y->second && x->outer == y->outer && x->times == y->times;
 }
 
 static bool holds(const dpi_probes *p, const int64_t *values, const dpi_expr *e)
@@ -172,7 +179,30 @@ static uint32_t next_set(uint32_t set, uint32_t n)
     return count < (int)n ? (1u << (count + 1)) - 1 : 0;
 }
 
-bool dpi_expr_solve(const dpi_probes *p, const int64_t *v, dpi_expr *out)
+/* Try divisions and bounds, of the numbers and of their quotients by their common divisor. */
+static bool try_outer(const dpi_probes *p, int64_t *v, dpi_expr *out)
+{
+    int64_t common = 0;
+
+    for (uint32_t set = 1; set != 0; set = next_set(set, p->n_symbols))
+        if (try_divisions(p, v, set, out) || try_bounds(p, v, set, out))
+            return true;
+    for (uint32_t k = 0; k < p->n; k++)
+        for (int64_t x = v[k]; x != 0;) { /* Euclid: the common divisor of x and `common` */
+            int64_t rest = common % x;
+            common = x;
+            x = rest;
+        }
+    if (common < 2)
+        return false;
+    for (uint32_t k = 0; k < p->n; k++)
+        v[k] /= common;
+    bool found = try_outer(p, v, out);
+    out->times = common;
+    return found;
+}
+
+bool dpi_expr_solve(const dpi_probes *p, int64_t *v, dpi_expr *out)
 {
     uint32_t n = p->n_symbols;
 
@@ -186,10 +216,7 @@ bool dpi_expr_solve(const dpi_probes *p, const int64_t *v, dpi_expr *out)
         for (uint32_t k = next_set(i, n); k != 0 && __builtin_popcount(k) <= 2; k = next_set(k, n))
             if (try_two(p, v, i, k, out))
                 return true;
-    for (uint32_t set = 1; set != 0; set = next_set(set, n))
-        if (try_divisions(p, v, set, out) || try_bounds(p, v, set, out))
-            return true;
-    return false;
+    return try_outer(p, v, out);
 }
 
 /* -- text -- */
@@ -215,11 +242,11 @@ static size_t add_product(char *buf, size_t at, int64_t factor, uint32_t set)
 
 const char *dpi_expr_text(const dpi_expr *e, char buf[DPI_EXPR_TEXT])
 {
-    static const char *const outer[] = {[DPI_EXPR_FLOORDIV] = "(%s)//%lld",
-                                        [DPI_EXPR_MOD] = "(%s)%%%lld",
-                                        [DPI_EXPR_MIN] = "min(%s,%lld)",
-                                        [DPI_EXPR_MAX] = "max(%s,%lld)"};
-    char inner[DPI_EXPR_TEXT] = "";
+    static const char *const outer[] = {[DPI_EXPR_FLOORDIV] = "%s((%s)//%lld)",
+                                        [DPI_EXPR_MOD] = "%s((%s)%%%lld)",
+                                        [DPI_EXPR_MIN] = "%smin(%s,%lld)",
+                                        [DPI_EXPR_MAX] = "%smax(%s,%lld)"};
+    char inner[DPI_EXPR_TEXT] = "", times[32] = "";
     size_t at = add_product(inner, add_product(inner, 0, e->a, e->first), e->b, e->second);
 
     if (e->c != 0 || at == 0)
@@ -228,10 +255,12 @@ const char *dpi_expr_text(const dpi_expr *e, char buf[DPI_EXPR_TEXT])
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-truncation"
+    if (e->times > 1)
+        snprintf(times, sizeof(times), "%lld*", (long long)e->times);
     if (e->outer == DPI_EXPR_PLAIN)
         snprintf(buf, DPI_EXPR_TEXT, "%s", inner);
     else
-        snprintf(buf, DPI_EXPR_TEXT, outer[e->outer], inner, (long long)e->d);
+        snprintf(buf, DPI_EXPR_TEXT, outer[e->outer], times, inner, (long long)e->d);
 #pragma GCC diagnostic pop
     return buf;
 }

@@ -136,7 +136,7 @@ static int add_expression(maker *m, const dpi_expr *e, dp_ref *out)
         rc = scalar(m, "add", out, dp_int(e->c));
     if (rc == 0 && e->outer != DPI_EXPR_PLAIN)
         rc = scalar(m, outer[e->outer], out, dp_int(e->d));
-    return rc;
+    return rc == 0 && e->times > 1 ? scalar(m, "mul", out, dp_int(e->times)) : rc;
 }
 
 static int add_double(maker *m, uint32_t as, dp_ref *out)

@@ -38,15 +38,16 @@ enum { /* dpi_expr.outer */
        DPI_EXPR_MAX
 };
 
-/* outer(a * product(first) + b * product(second) + c, d).  Bit s of `first` and `second` stands for
+/* times * outer(a * product(first) + b * product(second) + c, d); `times` 0 stands for 1.  Bit s of `first` and `second` stands for
  * symbol `s`; a set without symbols stands for nothing. */
 typedef struct dpi_expr {
-    int64_t a, b, c, d;
+    int64_t a, b, c, d, times;
     uint32_t first, second, outer;
 } dpi_expr;
 
-/* Find the simplest expression that gives values[k] for each probe `k` (expression.c). */
-bool dpi_expr_solve(const dpi_probes *p, const int64_t *values, dpi_expr *out);
+/* Find the simplest expression that gives values[k] for each probe `k`; may change the values
+ * (expression.c). */
+bool dpi_expr_solve(const dpi_probes *p, int64_t *values, dpi_expr *out);
 int64_t dpi_expr_eval(const dpi_expr *e, const int64_t *sizes);
 bool dpi_expr_is_equal(const dpi_expr *x, const dpi_expr *y);
 /* Write the expression, such as "(s0+1)//2", to `buf`.  Returns `buf`. */

@@ -100,6 +100,23 @@ def test_convolutions(f):
             {"x": [4, 3, 8, 8], "w": [5, 3, 3, 3], "b": [5]}, sizes=(2, 3, 9))
 
 
+def test_a_convolution_of_any_height(f):
+    program = create(f, ["x", "w"], [step("conv2d", "x", "w", None, [2, 2], [1, 1], as_=["c"]),
+                                     step("flatten.using_ints", "c", 1, -1)])
+    given = {"x": random(f, 2, 3, 9, 9), "w": random(f, 4, 3, 3, 3)}
+    p = f.d.call("program.capture", program=program, inputs={k: h(v) for k, v in given.items()},
+                 dynamic={"x": [2]})["program"]
+    contains(names(f, p), "20*((s0+1)//2)")
+    for n in (3, 8, 12, 33):
+        some = {**given, "x": random(f, 2, 3, n, 9)}
+        equal(run(f, p, some), run(f, program, some), f"results for height {n}")
+
+
+def test_normalizations(f):
+    batches(f, [step("layer_norm", "x", [8], "w", "b")], {"x": [4, 5, 8], "w": [8], "b": [8]})
+    batches(f, [step("group_norm", "x", 2, "w", "b")], {"x": [4, 6, 5], "w": [6], "b": [6]})
+
+
 def test_losses(f):
     batches(f, [step("linear", "x", "w", as_=["h"]), step("mean", "h")], {"x": [6, 8], "w": [3, 8]})
     batches(f, [step("var.correction", "x", [0], correction=0)], {"x": [6, 8]})

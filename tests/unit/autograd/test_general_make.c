@@ -28,7 +28,7 @@ static const struct {
      {.a = 2, .first = 1, .c = 1},
      0},
     {"in x Tensor; a = t::shaped(x, [3, 3]); out y a\n",
-     "[(s0+1)//2, 3]",
+     "[((s0+1)//2), 3]",
      {.a = 1, .first = 1, .c = 1, .d = 2, .outer = DPI_EXPR_FLOORDIV},
      0},
     {"in x Tensor; a = t::scaled(x, 0.2); out y a\n",
