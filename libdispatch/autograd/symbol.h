@@ -38,8 +38,8 @@ enum { /* dpi_expr.outer */
        DPI_EXPR_MAX
 };
 
-/* times * outer(a * product(first) + b * product(second) + c, d); `times` 0 stands for 1.  Bit s of `first` and `second` stands for
- * symbol `s`; a set without symbols stands for nothing. */
+/* times * outer(a * product(first) + b * product(second) + c, d); `times` 0 stands for 1.  Bit s of
+ * `first` and `second` stands for symbol `s`; a set without symbols stands for nothing. */
 typedef struct dpi_expr {
     int64_t a, b, c, d, times;
     uint32_t first, second, outer;
