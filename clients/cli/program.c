@@ -262,6 +262,52 @@ static int capture(cli *c)
     return ask(c, "program.describe", about, show_text);
 }
 
+/* Print program `name` of answer `made`. */
+static int show_made(cli *c, const dpc_answer *made, const char *name)
+{
+    cJSON *about = params_new();
+
+    cJSON_AddItemToObject(about, "program",
+                          need(cJSON_Duplicate(member(dpc_answer_result(made), name), true)));
+    params_text(about, "format", c->json ? "json" : "text");
+    return ask(c, "program.describe", about, show_text);
+}
+
+static int grad(cli *c)
+{
+    const char *wrt = take_option(c, "--wrt"), *memory = take_option(c, "--memory");
+    bool min_cut = take_flag(c, "--min-cut");
+    dpc_answer *a;
+    cJSON *params, *names;
+
+    if (wrt == NULL)
+        return usage(c, "expected --wrt with the names of inputs");
+    int rc = create_with_inputs(c, &params);
+    if (rc != CLI_OK)
+        return rc;
+    names = need(cJSON_AddArrayToObject(params, "wrt"));
+    for (const char *at = wrt; at != NULL;) {
+        const char *end = strchr(at, ',');
+        size_t n = end != NULL ? (size_t)(end - at) : strlen(at);
+        char *name = need(strndup(at, n));
+        cJSON_AddItemToArray(names, need(cJSON_CreateString(name)));
+        free(name);
+        at = end != NULL ? end + 1 : NULL;
+    }
+    params_text(params, "partition", min_cut ? "min_cut" : "default");
+    if (!params_count(c, params, "memory", memory)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    if ((rc = request(c, "program.grad", params, &a)) != CLI_OK)
+        return rc;
+    rc = show_made(c, a, "forward");
+    if (rc == CLI_OK)
+        rc = show_made(c, a, "backward");
+    dpc_answer_free(a);
+    return rc;
+}
+
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_program[] = {
@@ -279,6 +325,9 @@ const verb verbs_program[] = {
      "print the calls that a program makes, below autograd, as a program; nothing is computed, "
      "except with --reals",
      capture},
+    {"program grad", "FILE [NAME=JSON...] --wrt NAME,... [--min-cut [--memory BYTES]]",
+     "print the programs of the gradients of inputs: a forward that saves values, and a backward",
+     grad},
     {"program dot", "FILE",
      "the program as a graph for Graphviz's dot", dot},
     {NULL, NULL, NULL, NULL},

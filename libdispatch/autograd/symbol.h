@@ -23,6 +23,9 @@ bool dpi_dynamic_layout(const dpi_dynamic *d, const dp_tensor *t, dp_input_place
 int dpi_capture_program(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
                         const dp_capture_options *o, const dpi_dynamic *dynamic, dp_program **out);
 
+/* Make the tensors among the constants of `p` constants of `c` (captured_run.c). */
+int dpi_capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p);
+
 /* Sizes with which a program was captured: sizes[k * n_symbols + s] is that of symbol `s` in the
  * k-th capture. */
 typedef struct dpi_probes {

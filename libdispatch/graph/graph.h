@@ -36,8 +36,8 @@ typedef struct dpi_rewrite {
  * failure. */
 int dpi_rewrite_begin(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from);
 void dpi_rewrite_end(dpi_rewrite *r);
-/* The same without inputs and guards, for a program of some of the steps; dpi_rewrite_input()
- * copies input i. */
+/* Begin as dpi_rewrite_begin() does, but copy no inputs and guards, for a program of some of the
+ * steps; dpi_rewrite_input() copies input i. */
 int dpi_rewrite_begin_part(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from);
 int dpi_rewrite_input(dpi_rewrite *r, uint32_t i);
 /* Begin to copy the program of SUB step `like`, which `outer` has not copied, into the same

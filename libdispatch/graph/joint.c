@@ -1,15 +1,16 @@
 /* joint.c -- make the joint program of a program: one that computes its outputs and the gradients
- * of its inputs, from the inputs and the gradients of the outputs; and the program of its derivative
- * in a direction.
+ * of its inputs, from the inputs and the gradients of the outputs; and the program of its
+ * derivative in a direction.
  *
  * The program runs once over fakes while a capture records what it calls, and so does its backward.
  * Then in-place calls are replaced by functional ones, so that a step may be put elsewhere. */
 #include "joint.h"
 #include "autograd/history.h"
+#include "autograd/symbol.h"
 #include "program/capture.h"
 #include <stdio.h>
 
-/* What is known while the joint program is captured. */
+/* The state while the joint program is captured. */
 typedef struct tracer {
     int (*backward)(struct tracer *t); /* records what comes after the forward */
     dp_ctx *ctx;

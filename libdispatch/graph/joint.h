@@ -22,7 +22,7 @@ int dpi_joint_make(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
                    const dp_grad_options *o, dpi_joint *out);
 void dpi_joint_drop(dpi_joint *j);
 
-/* What a value of a program takes in memory, as far as a run over fakes shows. */
+/* Memory of one value of a program, as far as a run over fakes shows. */
 typedef struct dpi_value_size {
     uint64_t bytes;   /* of its elements; of a list, of all tensors */
     uint64_t storage; /* dp_tensor_storage_id(); 0: no tensor */

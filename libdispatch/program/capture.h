@@ -117,8 +117,6 @@ int dpi_capture_argument(const dpi_recorder *r, const dp_value *v, uint32_t *out
  * (captured_guard.c). */
 int dpi_capture_guards(dp_ctx *ctx, const dp_capture *c, dp_builder *b);
 
-/* Make the tensors among the constants of `p` constants of `c` (autograd/captured_run.c). */
-int dpi_capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p);
 /* Functionalities to include while `c` records. */
 static inline uint64_t dpi_capture_bits(const dp_capture *c)
 {

@@ -66,7 +66,7 @@ typedef struct dp_grad_options {
     uint64_t memory; /* most bytes to save, for DP_PARTITION_MIN_CUT; 0: no limit */
 } dp_grad_options;
 
-/* What dp_program_grad() makes; all three are owned by the caller. */
+/* Programs that dp_program_grad() makes, all owned by the caller. */
 typedef struct dp_grad_programs {
     uint32_t size;
     /* Inputs: those of the program, then "grad_y" for each output y that has a gradient.  Outputs:
@@ -83,18 +83,19 @@ typedef struct dp_grad_programs {
 } dp_grad_programs;
 
 /* Make programs that compute the outputs of `p` and the gradients of inputs
- * (torch._functorch.aot_autograd).  `inputs` [number of inputs]: only their shapes and dtypes matter
- * for tensors, other values become constants.  Nothing is computed.  Running the forward and the
+ * (torch._functorch.aot_autograd).  `inputs` [number of inputs]: of tensors only shapes and dtypes
+ * matter; other values become constants.  Nothing is computed.  Running the forward and the
  * backward gives the bits of a run of `p` and dp_gradients().  DP_ERESOURCE: even the smallest cut
- * takes more than `memory`.  DP_ENOTIMPL: as of dp_program_capture(), dp_program_functionalize(). */
+ * takes more than `memory`.  DP_ENOTIMPL: as of dp_program_capture() and
+ * dp_program_functionalize(). */
 DP_API int dp_program_grad(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
                            const dp_grad_options *o, dp_grad_programs *out);
 
 /* Make a program that computes the outputs of `p` and their derivatives in a direction
- * (torch.autograd.functional.jvp), by two backwards: *out, owned.  Inputs: those of the program, then
- * "tangent_x" for each input in `wrt`.  Outputs: those of the program, then "tangent_y" for each
- * output y that depends on such inputs.  Errors as above, and those of operators whose gradients
- * have no formula for their own gradients. */
+ * (torch.autograd.functional.jvp), by two backwards: *out, owned.  Inputs: those of the program,
+ * then "tangent_x" for each input in `wrt`.  Outputs: those of the program, then "tangent_y" for
+ * each output y that depends on such inputs.  Errors as above, and those of operators whose
+ * gradients have no formula for their own gradients. */
 DP_API int dp_program_jvp(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
                           const uint32_t *wrt, uint32_t n_wrt, dp_program **out);
 
