@@ -6,6 +6,18 @@
 
 DP_PLUGIN(autocast, "1.0")
 
+/* Key AutocastNamed is that of all named backends, of which some may have autocast off. */
+static bool is_on(const dp_call *call)
+{
+    return dp_ctx_mode(call->ctx)->cast_backends >> dp_key_backend(call->key) & 1;
+}
+
+static int run_below(dp_call *call)
+{
+    return dp_redispatch_boxed(call->ctx, call->op, dp_keyset_below(call->keys, call->key),
+                               call->args, call->n_args, call->rets, call->n_rets);
+}
+
 /* aten::norm.Scalar(Tensor self, Scalar p=2), norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1]
  * dim, bool keepdim=False): the overloads with a dtype have the same arguments and then `dtype`. */
 int cast_fp32_append_dtype(dp_call *call)
@@ -16,6 +28,9 @@ int cast_fp32_append_dtype(dp_call *call)
     bool lower = dp_dtype_is_floating(x.dtype) && x.dtype != DP_FLOAT64 &&
                  dp_device_backend(x.device) == dp_key_backend(call->key);
     dp_value args[5];
+
+    if (!is_on(call))
+        return run_below(call);
     int depth = dp_guard_enter(call->ctx, (dp_keyset){0, 0}, dp_keyset_named(DP_KEYSET_AUTOCAST));
 
     if (depth < 0)
@@ -32,6 +47,8 @@ int cast_fp32_append_dtype(dp_call *call)
 
 int cast_banned(dp_call *call)
 {
+    if (!is_on(call))
+        return run_below(call);
     return dp_refuse(
         call->ctx, DP_ERUNTIME,
         "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to "

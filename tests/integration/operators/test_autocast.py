@@ -124,6 +124,25 @@ def test_dtypes_of_a_named_backend_are_those_of_cuda(f):
     equal(f.d.call("plugin.unload", plugin="npu")["unmapped"], True)
 
 
+def test_a_named_backend_with_autocast_off_is_left_alone(f):
+    """All named backends share the key AutocastNamed."""
+    with f.connect() as d:
+        for plugin in "npu", "far":
+            d.call("plugin.load", path=plugin)
+        x = create(d, [0.5, 0.25])
+        there = {device: {"tensor": d.op("aten::to.device", x, device, "float16")["tensor"]} for device in ("npu:1", "far:0")}
+        on_npu = {"enabled": True, "device": "npu"}
+        for op, more in ("aten::norm.Scalar", []), ("aten::norm.ScalarOpt_dim", [2, [0]]), ("aten::sum", []), ("aten::exp", []):
+            equal([dtype(d, op, t, *more, autocast=on_npu) for t in there.values()], ["float32", "float16"], op)
+        whole = [{"tensor": d.op("aten::to.device", x, device, "float32")["tensor"]} for device in there]
+        loss = lambda t: dtype(d, "aten::binary_cross_entropy", t, t, autocast=on_npu)
+        raises(lambda: loss(whole[0]), "RuntimeError", "unsafe to autocast")
+        equal(loss(whole[1]), "float32")
+        d.call("tensor.release", all=True)
+        for plugin in "npu", "far":
+            equal(d.call("plugin.unload", plugin=plugin)["unmapped"], True)
+
+
 def test_state_of_the_session(f):
     with f.connect() as d:
         x = create(d, [[1.0, 2.0], [3.0, 4.0]])
