@@ -241,6 +241,31 @@ def programs_that_are_kept(v):
         v.d.call("program.release", program=made["program"])
 
 
+@action
+def programs_of_recorded_calls(v):
+    """The calls of a connection as a program, or what a program calls."""
+    x = operators.matrix(v.rnd)
+    steps, last, want = program(v.rnd, x)
+    t = v.d.call("tensor.create", dtype="float32", data=x)["tensor"]
+    if v.rnd.random() < 0.5:
+        p = v.d.call("program.create", inputs=[{"name": "x", "type": "Tensor"}], steps=steps, outputs=[last])["program"]
+        q = v.d.call("program.capture", program=p, inputs={"x": {"tensor": t}}, fakes=v.rnd.random() < 0.7)["program"]
+        v.d.call("program.release", program=p)
+    else:
+        v.d.call("trace.start", inputs={"x": {"tensor": t}}, whole=v.rnd.random() < 0.3)
+        at = t
+        for s in steps:
+            args = [{"tensor": at} if isinstance(a, dict) and "ref" in a else a for a in s["args"]]
+            at = v.d.call("op.call", op=s["op"], args=args)["outputs"][0]["tensor"]
+        if v.rnd.random() < 0.2:
+            v.d.call("trace.stop", discard=True)
+            return
+        q = v.d.call("trace.stop", outputs={"y": {"tensor": at}})["program"]
+    out = v.d.call("program.run", program=q, inputs={"x": {"tensor": t}}, **{"return": "data"})
+    check(out["outputs"][0]["data"], want, f"captured program {steps} of {x}")
+    v.d.call("program.release", program=q)
+
+
 # -- shared memory --
 
 @action

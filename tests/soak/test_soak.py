@@ -43,7 +43,7 @@ LOOKS = 20
 EVERY = {a: f for a, f in {**ACTIONS, **RUDE}.items() if re.search(os.environ.get("SOAK_ACTIONS", ""), a)}
 LIMITS = {"session_tensors": 600, "session_programs": 20, "session_generators": 20, "maps": 200, "uid_maps": 1 << 16,
           "uid_memfds": 1 << 16}
-RELOADED = ("cpu", "composite", "aten", "autograd", "template", "sleeps")
+RELOADED = ("cpu", "composite", "aten", "autograd", "autocast", "capture", "template", "sleeps")
 OWN = {*RELOADED}
 
 
