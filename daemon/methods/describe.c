@@ -42,6 +42,10 @@ static void flags_to_json(jw *w, uint32_t flags)
         jw_str(w, "effect");
     if (flags & DP_STEP_FLAG_RECOMPUTE)
         jw_str(w, "recompute");
+    if (flags & DP_STEP_FLAG_MUST_SAVE)
+        jw_str(w, "must_save");
+    if (flags & DP_STEP_FLAG_PREFER_SAVE)
+        jw_str(w, "prefer_save");
     jw_array_end(w);
 }
 

@@ -176,6 +176,17 @@ static int names(lowering *l, const cJSON *as, const json_path *at, dp_ref first
     return 0;
 }
 
+static uint32_t flags_of(const cJSON *step)
+{
+    const cJSON *save = param(step, "save");
+    uint32_t flags = cJSON_IsTrue(param(step, "recompute")) ? DP_STEP_FLAG_RECOMPUTE : 0;
+
+    if (save != NULL)
+        flags |= strcmp(save->valuestring, "must") == 0 ? DP_STEP_FLAG_MUST_SAVE
+                                                        : DP_STEP_FLAG_PREFER_SAVE;
+    return flags;
+}
+
 static int step(lowering *l, const cJSON *j, const json_path *at)
 {
     json_path in_args = {at, "args", 0}, in_kwargs = {at, "kwargs", 0}, in_as = {at, "as", 0};
@@ -188,7 +199,7 @@ static int step(lowering *l, const cJSON *j, const json_path *at)
                          .mode = {.size = sizeof(dp_mode), .no_grad = cJSON_IsFalse(grad)}};
     dp_step s = {.n_rets = as != NULL ? cJSON_GetArraySize(as) : -1,
                  .mode = mode.sets != 0 ? &mode : NULL,
-                 .flags = cJSON_IsTrue(param(j, "recompute")) ? DP_STEP_FLAG_RECOMPUTE : 0};
+                 .flags = flags_of(j)};
     dp_ref *args, first = 0;
     int rc = kind_of_step(l, j, at, &s);
     if (rc == 0)

@@ -158,8 +158,13 @@ static int capture_run(dp_ctx *ctx, const dp_program *p, const dp_value *inputs,
     int depth = dp_guard_enter(ctx, include, none);
     if (depth < 0)
         return depth;
+    const int64_t *before = ctx->step_now;
     ctx->capture = c;
+    c->of_program = true;
+    ctx->step_now = &run.step;
     int rc = dp_program_run(ctx, p, &run);
+    ctx->step_now = before;
+    c->of_program = false;
     ctx->capture = NULL;
     dp_guard_leave(ctx, depth);
     if (rc < 0)

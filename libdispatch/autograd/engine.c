@@ -125,6 +125,9 @@ static int run_node(engine *g, uint32_t t)
         dpi_inputs_capture(g, t);
     if (rc == 0 && (any || g->add) && g->dry == NULL)
         rc = dpi_retained_add(ctx, &g->retained, n, g->grads + g->tasks[t].first);
+    const int64_t *step_before = ctx->step_now;
+    if (DPI_UNLIKELY(ctx->capture != NULL) && n->step >= 0)
+        ctx->step_now = &n->step; /* what is captured comes from the step that `n` recorded */
     if (any && rc == 0)
         rc = g->dry == NULL ? dpi_node_apply(ctx, n, g->grads + g->tasks[t].first, &out)
                             : dpi_dry_apply(g, n, g->grads + g->tasks[t].first, &out);
@@ -145,6 +148,7 @@ static int run_node(engine *g, uint32_t t)
     if (rc == 0)
         dpi_engine_end(g, t);
     dpi_arena_rewind(&ctx->arena, at);
+    ctx->step_now = step_before;
     return rc < 0 ? name_call(ctx, n) : 0;
 }
 

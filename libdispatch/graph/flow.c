@@ -26,7 +26,7 @@ dpi_flow *dpi_flow_new(uint32_t n)
     if (f == NULL)
         return NULL;
     f->n = n;
-    if ((f->first = dp_calloc((size_t)n * 4, sizeof(*f->first))) == NULL) {
+    if ((f->first = dp_calloc(dp_size_times(n, 4), sizeof(*f->first))) == NULL) {
         dp_free(f);
         return NULL;
     }

@@ -127,8 +127,11 @@ static int capture_inputs(const tracer *t)
 static int run_forward(tracer *t)
 {
     dp_run run = {.size = sizeof(run), .inputs = t->inputs, .outputs = t->outputs, .step = -1};
-    int rc = dp_program_run(t->ctx, t->p, &run);
+    const int64_t *before = t->ctx->step_now;
 
+    t->ctx->step_now = &run.step;
+    int rc = dp_program_run(t->ctx, t->p, &run);
+    t->ctx->step_now = before;
     t->ran = rc == 0;
     for (uint32_t i = 0; i < t->p->n_outputs && rc == 0; i++)
         rc = dp_capture_output(t->ctx, t->c, dp_program_output_name(t->p, i), &t->outputs[i]);
@@ -274,16 +277,16 @@ static int run_twice(tracer *t)
     uint32_t made = 0;
     for (uint32_t i = 0; i < n && rc == 0; i++, made++)
         rc = add_fake(t, name_of_input(t, "tangent_", i, name), t->wrt[i], &directions[i]);
-    dp_tensor **linear = dp_arena_alloc_n(&t->ctx->arena, 2 * (size_t)n, sizeof(dp_tensor *));
-    if (linear == NULL && rc == 0)
+    dp_tensor **linear = no_tensors(&t->ctx->arena, n), **towards = no_tensors(&t->ctx->arena, n);
+    if ((linear == NULL || towards == NULL) && rc == 0)
         rc = no_memory(t->ctx);
     for (uint32_t i = 0; i < n && rc == 0; i++)
         if (t->grads[i] != NULL && dp_tensor_requires_grad(t->grads[i])) {
             linear[n_linear] = t->grads[i];
-            linear[n + n_linear++] = directions[i];
+            towards[n_linear++] = directions[i];
         }
     if (rc == 0 && n_linear > 0)
-        rc = dp_gradients(t->ctx, linear, linear + n, n_linear, t->tangents, t->n_roots, 0,
+        rc = dp_gradients(t->ctx, linear, towards, n_linear, t->tangents, t->n_roots, 0,
                           t->double_grads);
     if (rc == 0)
         rc = output_tangents(t);
@@ -307,6 +310,7 @@ static int record(tracer *t)
         rc = capture_inputs(t);
     int inner = rc == 0 ? dp_guard_enter(t->ctx, include, none) : rc;
     t->ctx->capture = t->c;
+    t->c->of_program = true;
     rc = inner < 0 ? inner : run_forward(t);
     if (rc == 0)
         rc = t->backward(t);

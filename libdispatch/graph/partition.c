@@ -190,11 +190,11 @@ static bool is_heavy(const dp_program *p, const dpi_step *s)
  * would be missing.  `all`: also what takes long. */
 static bool may_repeat(const splitter *x, const dpi_step *s, bool all)
 {
-    bool may = !(s->flags & (DP_STEP_FLAG_RANDOM | DP_STEP_FLAG_EFFECT));
+    bool may = !(s->flags & (DP_STEP_FLAG_RANDOM | DP_STEP_FLAG_EFFECT | DP_STEP_FLAG_MUST_SAVE));
 
     for (uint32_t k = 0; k < s->n_rets && may; k++)
         may = !x->touched[s->ret + k];
-    return may && (all || !is_heavy(x->p, s));
+    return may && (all || (!(s->flags & DP_STEP_FLAG_PREFER_SAVE) && !is_heavy(x->p, s)));
 }
 
 #define NODE_IN(v)  (2 + 2 * (uint32_t)(v))
@@ -450,7 +450,8 @@ static int divide(dp_ctx *ctx, const dpi_joint *j, const dp_grad_options *o, dp_
 {
     const dp_program *p = j->p;
     splitter x = {.ctx = ctx, .joint = j, .p = p};
-    bool *marks = dp_calloc(4 * (size_t)p->n_values + 2 * (size_t)p->n_steps + 1, sizeof(*marks));
+    size_t n_marks = dp_size_plus(dp_size_times(4, p->n_values), dp_size_times(2, p->n_steps));
+    bool *marks = dp_calloc(dp_size_plus(n_marks, 1), sizeof(*marks));
 
     x.sizes = dp_malloc_n((size_t)p->n_values + 1, sizeof(*x.sizes));
     int rc = marks != NULL && x.sizes != NULL ? 0 : no_memory(ctx);

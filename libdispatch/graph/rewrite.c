@@ -162,9 +162,14 @@ int dpi_rewrite_add(dpi_rewrite *r, uint32_t like, dp_step *s, dp_ref *first)
     dp_step_mode mode = mode_of(r, &r->from->steps[like]);
     uint32_t n;
 
-    for (; top->outer != NULL; top = top->outer)
+    uint32_t save = r->from->steps[like].flags & DPI_SAVE_FLAGS;
+    for (; top->outer != NULL; top = top->outer) {
         like = top->like;
+        save |= top->outer->from->steps[like].flags & DPI_SAVE_FLAGS;
+    }
     const dpi_step *step = &top->from->steps[like];
+    if (s->kind == DP_STEP_CALL || s->kind == DP_STEP_SUB)
+        s->flags |= save;
     s->size = (uint32_t)sizeof(*s);
     s->origins = dpi_step_origins(top->from, step, &n);
     s->origin = step->origin;
@@ -250,7 +255,7 @@ static void fill_kind(const dpi_rewrite *r, const dpi_step *step, dp_step *s)
     if (step->kind == DP_STEP_SUB)
         s->program = r->subs != NULL && r->subs[step->operand] != NULL ? r->subs[step->operand]
                                                                        : p->subs[step->operand];
-    s->flags = step->kind == DP_STEP_SUB ? step->flags & DP_STEP_FLAG_RECOMPUTE : 0;
+    s->flags = step->flags & DP_STEP_FLAG_RECOMPUTE;
 }
 
 int dpi_rewrite_step(dpi_rewrite *r, uint32_t i, dp_ref *first)

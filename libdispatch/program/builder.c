@@ -47,12 +47,15 @@ int dpi_step_fail(dp_ctx *ctx, const dp_program *p, const uint32_t *origins, siz
 /* Check dp_step.flags. */
 static int check_flags(dp_builder *b, const dp_step *s)
 {
-    if ((s->flags & ~(uint32_t)DP_STEP_FLAG_RECOMPUTE) == 0 &&
-        (s->flags == 0 || s->kind == DP_STEP_SUB))
+    uint32_t calls = s->kind == DP_STEP_CALL || s->kind == DP_STEP_SUB ? DPI_SAVE_FLAGS : 0;
+    uint32_t allowed = calls | (s->kind == DP_STEP_SUB ? DP_STEP_FLAG_RECOMPUTE : 0);
+
+    if ((s->flags & ~allowed) == 0)
         return 0;
     return dpi_builder_fail(b, DP_EVALUE,
                             "the flags of a step are %#x; only DP_STEP_FLAG_RECOMPUTE can be set, "
-                            "and only for a step that runs a program",
+                            "for a step that runs a program, and DP_STEP_FLAG_MUST_SAVE and "
+                            "_PREFER_SAVE, for a step that calls an operator or runs a program",
                             s->flags);
 }
 

@@ -39,6 +39,8 @@ typedef struct dpi_captured_call {
     uint32_t n_args, n_rets;
     uint32_t first_ret; /* index in `values` */
     bool no_grad;       /* recorded at Tracer, while gradients were off */
+    uint32_t flags;     /* DP_STEP_FLAG_*_SAVE of the step that made the call */
+    uint32_t origin;    /* number of that step; UINT32_MAX: a program made none of the calls */
 } dpi_captured_call;
 
 typedef struct dpi_captured_input {
@@ -62,6 +64,7 @@ struct dp_capture {
     dp_arena *arena;     /* holds names, geometries, and what constants point to */
     dp_key key;          /* the key at which calls are recorded: Functionalize or Tracer */
     bool numbers, fakes; /* dp_capture_options */
+    bool of_program; /* the calls are those of a program that runs; ctx->step_now has its step */
     dpi_captured *values;
     dpi_captured_call *calls;
     uint32_t *args;

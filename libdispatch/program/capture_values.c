@@ -48,7 +48,7 @@ int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
 
     if (c->table != NULL && 2 * (c->n_table + 1) <= c->mask)
         return 0;
-    uint32_t *both = dp_calloc((size_t)n * 2, sizeof(*both));
+    uint32_t *both = dp_calloc(dp_size_times(n, 2), sizeof(*both));
     if (both == NULL)
         return dpi_capture_no_memory(ctx);
     dp_free(c->table);
@@ -87,10 +87,10 @@ static int describe_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t, dpi_c
 {
     DPI_VIEW(v, t);
     size_t n = (size_t)v.ndim;
-    int64_t *extents = dp_arena_alloc_n(c->arena, 2 * n, sizeof(*extents));
+    int64_t *extents = dp_arena_alloc_n(c->arena, dp_size_times(n, 2), sizeof(*extents));
 
     if (extents == NULL)
-        return dp_arena_failed(c->arena, 2 * n * sizeof(*extents), "a capture", &ctx->error);
+        return dp_arena_failed(c->arena, dp_size_times(dp_size_times(n, 2), sizeof(*extents)), "a capture", &ctx->error);
     dp_copy_n(extents, v.sizes, n, sizeof(*extents));
     dp_copy_n(extents + n, v.strides, n, sizeof(*extents));
     *out = (dpi_captured){.id = dp_tensor_id(t),
@@ -153,6 +153,9 @@ int dpi_capture_add_call(dp_ctx *ctx, dp_capture *c, dpi_captured_call call, con
 {
     if (!DPI_CAPTURE_GROW(ctx, c, calls, 1) || !DPI_CAPTURE_GROW(ctx, c, args, call.n_args))
         return DP_ERESOURCE;
+    int64_t step = c->of_program ? dpi_ctx_step(ctx) : -1;
+    call.origin = step >= 0 ? (uint32_t)step : UINT32_MAX;
+    call.flags = call.kind == DP_STEP_CALL ? ctx->save_flags : 0;
     if (call.op != NULL)
         call.schema = dpi_schema_ref(dpi_snapshot_entry(dpi_ctx_snapshot(ctx), call.op)->schema);
     call.first_arg = c->n_args;
@@ -250,7 +253,7 @@ void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
     c->n_inputs = to->n[5];
     c->n_outputs = to->n[6];
     if (c->table != NULL) {
-        dp_zero_n(c->table, 2 * ((size_t)c->mask + 1), sizeof(*c->table));
+        dp_zero_n(c->table, dp_size_times((uint64_t)c->mask + 1, 2), sizeof(*c->table));
         fill_tables(c);
     }
     dpi_arena_rewind(c->arena, to->memory);

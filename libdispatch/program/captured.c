@@ -8,7 +8,8 @@ typedef struct maker {
     const dp_capture *c;
     dp_builder *b;
     dp_ref *refs;    /* [n_values] the program's reference of each value */
-    uint32_t origin; /* number of the step that is made now */
+    uint32_t index;  /* of the call whose step is made now */
+    uint32_t origin; /* number of that step */
 } maker;
 
 static int no_memory(dp_ctx *ctx)
@@ -131,6 +132,7 @@ static int add_step(maker *m, const dpi_captured_call *call)
                  .index = call->item,
                  .n_rets = call->n_rets,
                  .origin = m->origin,
+                 .flags = call->flags,
                  .mode = call->no_grad ? &no_grad : NULL};
     const dp_schema *schema = call->schema;
     int rc = call->op != NULL ? check_schema(m, call) : 0;
@@ -160,8 +162,11 @@ static int make(maker *m, dp_program **out)
         rc = dpi_capture_guards(m->ctx, c, m->b);
     if (rc == 0)
         rc = add_constants(m);
-    for (; m->origin < c->n_calls && rc == 0; m->origin++)
-        rc = add_step(m, &c->calls[m->origin]);
+    for (; m->index < c->n_calls && rc == 0; m->index++) {
+        const dpi_captured_call *call = &c->calls[m->index];
+        m->origin = call->origin != UINT32_MAX ? call->origin : m->index;
+        rc = add_step(m, call);
+    }
     for (uint32_t i = 0; i < c->n_outputs && rc == 0; i++) {
         dp_ref ref;
         rc = ref_of(m, c->outputs[i].ref, &ref);

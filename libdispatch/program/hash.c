@@ -253,8 +253,9 @@ static void add_step(hashing *c, dpi_siphash *h, uint32_t i)
     bool when = s->when != DPI_REF_NONE, recompute = (s->flags & DP_STEP_FLAG_RECOMPUTE) != 0;
 
     _Static_assert(DP_LIMIT_PROGRAM_VALUES <= 1 << 20, "n_rets has the bits 12 to 32");
-    add_int(h, s->kind | (uint64_t)s->names_written << 8 | (uint64_t)when << 9 |
-                   (uint64_t)(s->mode > 0) << 10 | (uint64_t)recompute << 11 |
+    _Static_assert(DPI_STEP_BIND < 16 && DPI_SAVE_FLAGS == (8 | 16), "kinds have the bits 0 to 3");
+    add_int(h, s->kind | (s->flags & DPI_SAVE_FLAGS) << 1 | (uint64_t)s->names_written << 8 |
+                   (uint64_t)when << 9 | (uint64_t)(s->mode > 0) << 10 | (uint64_t)recompute << 11 |
                    (uint64_t)s->n_rets << 12 | (uint64_t)s->n_args << 33);
     add_name(c, h, i);
     if (when)

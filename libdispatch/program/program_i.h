@@ -25,6 +25,9 @@ enum { DPI_REF_VALUE, DPI_REF_CONSTANT };
 /* The kind of a CALL step whose overload can be chosen only when the values are known. */
 enum { DPI_STEP_BIND = DP_STEP_END };
 
+/* Flags of a step that say what programs of gradients save. */
+#define DPI_SAVE_FLAGS ((uint32_t)DP_STEP_FLAG_MUST_SAVE | DP_STEP_FLAG_PREFER_SAVE)
+
 /* A step of a program.  `values`, `links` etc. are the arrays of struct dp_program below. */
 typedef struct dpi_step {
     uint32_t kind;

@@ -411,6 +411,17 @@ static inline int run_step(dpi_machine *m, const dp_program *p, uint32_t base, c
     }
 }
 
+/* Run a step that says what programs of gradients save: a capture of its calls notes it. */
+static DPI_COLD int run_saved(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
+{
+    uint32_t before = m->ctx->save_flags;
+
+    m->ctx->save_flags |= s->flags & DPI_SAVE_FLAGS;
+    int rc = run_step(m, p, base, s);
+    m->ctx->save_flags = before;
+    return rc;
+}
+
 /* Let the next step see the current shapes of its tensors, as a separate call would.  Shapes that
  * tensors had before may then be freed.  But if a kernel runs the program, or if the caller
  * called dp_ctx_begin() first, that kernel or caller may still read old shapes: do nothing then. */
@@ -450,7 +461,8 @@ static int run_steps(dpi_machine *m, const dp_program *p, uint32_t base)
             mode = s->mode;
         }
         if (DPI_LIKELY(rc == 0) && dpi_is_due(m, p, base, s))
-            rc = run_step(m, p, base, s);
+            rc = DPI_LIKELY(!(s->flags & DPI_SAVE_FLAGS)) ? run_step(m, p, base, s)
+                                                          : run_saved(m, p, base, s);
         if (DPI_UNLIKELY(rc < 0)) {
             if (depth >= 0)
                 dp_guard_leave(m->ctx, depth);

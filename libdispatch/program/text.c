@@ -10,7 +10,9 @@ static const struct {
     const char *name;
 } step_flags[] = {{DP_STEP_FLAG_RANDOM, "random"},
                   {DP_STEP_FLAG_EFFECT, "effect"},
-                  {DP_STEP_FLAG_RECOMPUTE, "recompute"}};
+                  {DP_STEP_FLAG_RECOMPUTE, "recompute"},
+                  {DP_STEP_FLAG_MUST_SAVE, "must_save"},
+                  {DP_STEP_FLAG_PREFER_SAVE, "prefer_save"}};
 
 enum { LIST_SHOWN = 16, TEXT_SHOWN = 40 }; /* elements of a list, bytes of a string */
 

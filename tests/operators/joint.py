@@ -6,7 +6,7 @@ from compare import dispatchd, flat_tensors, raw, torch
 
 
 # The shapes of results depend on elements.
-BY_DATA = "needs the bytes of its tensors", "returns a number that depends on the elements of tensors"
+BY_DATA = ("needs the bytes of its tensors", "returns a number that depends on the elements of tensors", "have no memory")
 
 
 def same(a, b):
@@ -35,11 +35,12 @@ class Joint:
         """Record the calls; the tensors that none of them returned are inputs."""
         r, p = self.replay, self.program
         r.sent = {id(t): (h, t) for t, h in zip(p.inputs, self.given)}
-        made = {id(t) for _, results in p.calls for t in results}
-        for steps, _ in p.calls:
+        made = set()
+        for steps, results in p.calls:
             for t in flat_tensors([[a, list(k.values())] for _, a, k in steps]):
                 if id(t) not in made:
                     r.encode(t)
+            made |= {id(t) for t in results}
         self.others = [h for h in dict.fromkeys(h for h, _ in r.sent.values()) if h not in self.given]
         self.client.call("trace.start", inputs=self.inputs(), whole=True)
         try:

@@ -85,6 +85,7 @@ struct dp_ctx {
     struct dpi_recording *recording;
     struct dp_capture *capture; /* records calls (program/capture.h); borrowed; NULL: none does */
     uint64_t capture_bits;      /* functionalities that are included while it records */
+    uint32_t save_flags;        /* DP_STEP_FLAG_*_SAVE of the steps that run, for `capture` */
     struct dpi_casts *casts;    /* autocast's results (casts.h); owned; NULL: none yet */
     dp_generator *generator;    /* locked by the running kernel; holds a reference; NULL: none */
     const dp_waits *waits;      /* called around waits for a generator; borrowed; NULL: none */

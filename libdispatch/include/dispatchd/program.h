@@ -75,7 +75,12 @@ enum {
     /* The calls that are recorded while the program of the SUB step runs save no tensors.  Backward
      * runs the program again, with the same inputs and random numbers, to get the tensors that they
      * would have saved (torch.utils.checkpoint).  Callers set this flag in dp_step.flags. */
-    DP_STEP_FLAG_RECOMPUTE = 4
+    DP_STEP_FLAG_RECOMPUTE = 4,
+    /* dp_program_grad() saves what the step returns, if the backward needs it, or anything that
+     * follows from it. */
+    DP_STEP_FLAG_MUST_SAVE = 8,
+    /* The backward does not compute the step again, unless dp_grad_options.memory needs it. */
+    DP_STEP_FLAG_PREFER_SAVE = 16
 };
 
 enum {                        /* dp_step_mode.sets */
@@ -124,7 +129,7 @@ struct dp_step {
     /* Mode in which the step runs; a SUB step runs its whole program in it.  NULL: the mode of the
      * run. */
     const dp_step_mode *mode;
-    uint32_t flags; /* DP_STEP_FLAG_RECOMPUTE, or 0 */
+    uint32_t flags; /* DP_STEP_FLAG_RECOMPUTE, _MUST_SAVE, _PREFER_SAVE */
 };
 
 /* Arguments and results of dp_program_run(). */

@@ -44,7 +44,27 @@ static inline int call_of(const char *op, dp_tensor *t, dp_value *out)
     return dp_call_boxed(ctx, dp_op_find(ctx, op), &arg, 1, out, 1);
 }
 
-/* Make the program whose output "y" is *v, and check that its text is `want`. */
+/* Return the text of `p` without its guards. */
+static inline const char *steps_of(const dp_program *p)
+{
+    static char text[4000];
+    const char *line = dp_program_text(p, dp_ctx_arena(ctx));
+    size_t n = 0;
+
+    for (const char *end; *line != '\0'; line = end) {
+        end = strchr(line, '\n') + 1;
+        size_t bytes = (size_t)(end - line);
+        if (strncmp(line, "  guard ", 8) == 0)
+            continue;
+        ck_assert_uint_lt(n + bytes, sizeof(text));
+        memcpy(text + n, line, bytes);
+        n += bytes;
+    }
+    text[n] = '\0';
+    return text;
+}
+
+/* Make the program whose output "y" is *v, and check that its text, without guards, is `want`. */
 static inline void gives(const dp_value *v, const char *want)
 {
     dp_program *p = NULL;
@@ -54,7 +74,7 @@ static inline void gives(const dp_value *v, const char *want)
     if (rc == 0)
         rc = dp_capture_finish(ctx, cap, &p);
     ck_assert_msg(rc == 0, "%s", dp_ctx_error(ctx)->message);
-    ck_assert_str_eq(dp_program_text(p, dp_ctx_arena(ctx)), want);
+    ck_assert_str_eq(steps_of(p), want);
     dp_program_unref(p);
 }
 

@@ -14,7 +14,8 @@
 /* The answer line to one line, of a method that needs neither session nor registry. */
 static char *answer(const char *line)
 {
-    request rq = {.line = (char *)line, .line_bytes = strlen(line)};
+    conn_state state = {0};
+    request rq = {.line = (char *)line, .line_bytes = strlen(line), .state = &state};
 
     jw_init(&rq.out);
     if (request_parse(&rq))
@@ -176,7 +177,8 @@ START_TEST(no_memory_for_an_answer)
     const char *line = CALL("server.statsu", "{}");
 
     for (uint64_t n = 1;; n++) {
-        request rq = {.line = (char *)line, .line_bytes = strlen(line)};
+        conn_state state = {0};
+        request rq = {.line = (char *)line, .line_bytes = strlen(line), .state = &state};
         dp_fault_arm(n);
         if (request_parse(&rq))
             request_run(&rq);

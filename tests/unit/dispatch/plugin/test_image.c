@@ -23,7 +23,7 @@ static const struct refusal {
     {"duplicate_fallback_b",
      "duplicate_fallback_a",
      DP_EEXISTS,
-     {"Tracer", "duplicate_fallback_a.c:"}},
+     {"TESTING_ONLY_GenericMode", "duplicate_fallback_a.c:"}},
     {"failing_on_load", NULL, DP_ERUNTIME, {"its on_load (", "no device of kind 'toy' is there"}},
     {"static_tls", NULL, DP_EPLUGIN, {"needs static TLS", "-ftls-model"}},
     {"two_names", NULL, DP_EPLUGIN, {"two_names.c:4", "two_names.c:5"}},
