@@ -163,7 +163,7 @@ static bool to_int(const dp_value *v, uint32_t as, int64_t *out)
         return as == DPI_AS_INT;
     }
     double d = as == DPI_AS_RECIPROCAL ? 1.0 / v->u.d : v->u.d;
-    if (as == DPI_AS_INT || !(d > -0x1p53 && d < 0x1p53))
+    if (as == DPI_AS_INT || !(__builtin_fabs(d) < 9007199254740992.0)) /* 2^53; false for NaN */
         return false;
     *out = (int64_t)__builtin_round(d);
     return as == DPI_AS_RECIPROCAL ? 1.0 / (double)*out == v->u.d : (double)*out == d;

@@ -291,12 +291,13 @@ static uint64_t saved_bytes(const splitter *x)
     uint64_t sum = 0;
 
     for (uint32_t v = 0; v < p->n_values; v++) {
-        bool counts = x->saved[v] && (!x->sizes[v].of_input || is_overwritten(x, v));
+        const dpi_value_size size = x->sizes[v];
+        bool counts = x->saved[v] && (!size.of_input || is_overwritten(x, v));
         for (uint32_t k = 0; k < p->n_values && counts; k++)
-            if (k != v && x->saved[k] && x->sizes[k].storage == x->sizes[v].storage)
-                counts = x->sizes[v].bytes > x->sizes[k].bytes ||
-                         (x->sizes[v].bytes == x->sizes[k].bytes && v < k);
-        sum = counts ? dp_size_plus(sum, x->sizes[v].bytes) : sum;
+            if (x->saved[k] && k != v && x->sizes[k].storage == size.storage)
+                counts =
+                    size.bytes > x->sizes[k].bytes || (size.bytes == x->sizes[k].bytes && v < k);
+        sum = counts ? dp_size_plus(sum, size.bytes) : sum;
     }
     return sum;
 }

@@ -86,11 +86,11 @@ bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, si
 static int describe_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t, dpi_captured *out)
 {
     DPI_VIEW(v, t);
-    size_t n = (size_t)v.ndim;
-    int64_t *extents = dp_arena_alloc_n(c->arena, dp_size_times(n, 2), sizeof(*extents));
+    size_t n = (size_t)v.ndim, bytes = dp_size_times(dp_size_times(n, 2), sizeof(int64_t));
+    int64_t *extents = dp_arena_alloc(c->arena, bytes);
 
     if (extents == NULL)
-        return dp_arena_failed(c->arena, dp_size_times(dp_size_times(n, 2), sizeof(*extents)), "a capture", &ctx->error);
+        return dp_arena_failed(c->arena, bytes, "a capture", &ctx->error);
     dp_copy_n(extents, v.sizes, n, sizeof(*extents));
     dp_copy_n(extents + n, v.strides, n, sizeof(*extents));
     *out = (dpi_captured){.id = dp_tensor_id(t),

@@ -120,11 +120,11 @@ static int add_step(maker *m, const dpi_captured_call *call)
     dp_step_mode no_grad = {.size = sizeof(no_grad),
                             .sets = DP_STEP_MODE_GRAD,
                             .mode = {.size = sizeof(dp_mode), .no_grad = true}};
-    dp_ref args[DP_LIMIT_ARGUMENTS], first;
+    dp_ref args[DP_LIMIT_ARGUMENTS], first = DPI_REF_NONE;
     dp_ref_kwarg kwargs[DP_LIMIT_ARGUMENTS];
     dp_step s = {.size = sizeof(s),
                  .kind = call->kind,
-                 .name = call->kind == DP_STEP_CALL     ? call->op->name
+                 .name = call->op != NULL               ? call->op->name
                          : call->kind == DP_STEP_SCALAR ? "expect"
                                                         : NULL,
                  .args = args,
