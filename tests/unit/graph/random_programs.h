@@ -14,7 +14,9 @@ typedef struct var {
     int ndim, sizes[4];
     bool list, expanded, bools;
     bool fresh; /* memory of its own, contiguous */
+    int root;   /* the variable whose memory it shares; ROOT_NEW: its own; ROOT_ANY: unknown */
 } var;
+enum { ROOT_NEW = -1, ROOT_ANY = -2 };
 
 typedef struct maker {
     uint64_t seed;
@@ -67,8 +69,23 @@ static inline int any_like(maker *m, int v)
     return v;
 }
 
+/* Return a random tensor with the sizes of v: `v`, or one that shares no memory with it.  What an
+ * operator computes that reads a part of what it writes depends on the order of its elements, and
+ * PyTorch does not notice all such calls. */
+static inline int any_apart(maker *m, int v)
+{
+    for (int tries = 0; tries < 20; tries++) {
+        int u = any_like(m, v), root = m->vars[u].root;
+        if (u == v || (root != ROOT_ANY && root != m->vars[v].root))
+            return u;
+    }
+    return v;
+}
+
 static inline int new_var(maker *m, var v)
 {
+    if (v.root == ROOT_NEW)
+        v.root = m->n;
     m->vars[m->n] = v;
     return m->n++;
 }
@@ -88,6 +105,7 @@ static inline void put_fresh(maker *m)
 
     v.expanded = v.bools = false;
     v.fresh = false;
+    v.root = ROOT_NEW;
     switch (draw(m, 8)) {
     case 0:
         put(m, "v%d = aten::add(v%d, v%d)\n", new_var(m, v), a, b);
@@ -183,7 +201,7 @@ static inline void put_view(maker *m)
     case 8: { /* a list, and an item of it */
         static const char *const lists[] = {"unbind(v%d, %d)", "split(v%d, 1, %d)",
                                             "chunk(v%d, 2, %d)"};
-        int which = (int)draw(m, 3), list = new_var(m, (var){.list = true});
+        int which = (int)draw(m, 3), list = new_var(m, (var){.list = true, .root = ROOT_ANY});
         put(m, "v%d = aten::", list);
         put(m, lists[which], a, d);
         k = (int)draw(m, (uint32_t)(which < 2 ? n : 1));
@@ -255,7 +273,7 @@ static inline void put_write(maker *m)
         "aten::ge_(v%d, v%d)",      "aten::lerp_(v%d, v%d, 0.5)", "aten::addcmul_(v%d, v%d, v%d)",
         "aten::maximum_(v%d, v%d)",
     };
-    int a = any(m, true), b = any_like(m, a), e = any_like(m, a);
+    int a = any(m, true), b = any_apart(m, a), e = any_apart(m, a);
     bool named = draw(m, 3) == 0;
 
     switch (draw(m, 6)) {
@@ -279,12 +297,12 @@ static inline void put_write(maker *m)
         int at = m->n, other = any(m, true);
         named = false;
         put(m, "v%d = [v%d, v%d]\n", at, a, other);
-        new_var(m, (var){.list = true});
+        new_var(m, (var){.list = true, .root = ROOT_ANY});
         if (draw(m, 2))
             put(m, "aten::_foreach_add_(v%d, 2)", at);
         else
-            put(m, "k%d = [v%d, v%d]\naten::_foreach_mul_(v%d, k%d)", at, any_like(m, a),
-                any_like(m, other), at, at);
+            put(m, "k%d = [v%d, v%d]\naten::_foreach_mul_(v%d, k%d)", at, any_apart(m, a),
+                any_apart(m, other), at, at);
     }
     }
     put(m, "\n");
@@ -305,6 +323,8 @@ static inline void make_program(maker *m, uint64_t seed, int steps)
     put(m, "v2 = aten::mul(v0, 1)\nv3 = l[1]\n");
     m->vars[2] = m->vars[3] = m->vars[0];
     m->n = 4;
+    for (int i = 0; i < m->n; i++)
+        m->vars[i].root = i;
     for (int i = 0; i < steps && m->n < VARS - 8; i++) {
         uint32_t what = draw(m, 10);
         if (what < 2)
@@ -318,6 +338,7 @@ static inline void make_program(maker *m, uint64_t seed, int steps)
             var v = m->vars[a];
             v.expanded = true; /* not written */
             v.fresh = false;
+            v.root = ROOT_ANY;
             put(m, "v%d = select(%s, v%d, v%d)\n", new_var(m, v), draw(m, 2) ? "c" : "d", a, b);
         }
     }
