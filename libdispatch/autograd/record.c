@@ -307,6 +307,28 @@ static int own_return(dp_ctx *ctx, const dp_call *call, dp_tensor **t)
     return 0;
 }
 
+/* Is `root` an argument of the call, or what an argument is a view of? */
+static bool is_root_of_argument(const dp_call *call, const dp_tensor *root)
+{
+    dp_tensor *const *list;
+
+    for (uint32_t i = 0; i < call->n_args; i++)
+        for (uint32_t n = tensors_of(&call->args[i], &list), k = 0; k < n; k++)
+            if (list[k] != NULL && (list[k] == root || list[k]->root == root))
+                return true;
+    return false;
+}
+
+/* If the kernel returned a view of a tensor that it made itself (embedding does), make *t a tensor
+ * without root.  The node is the history of *t alone: a write to *t would be recorded in the root,
+ * which has none, and the history would be lost. */
+static inline void leave_inner_root(const record *r, uint32_t i, dp_tensor *t)
+{
+    if (DPI_UNLIKELY(t->root != NULL) && r->e->schema->ret_view[i] < 0 &&
+        !is_root_of_argument(r->call, t->root))
+        dpi_tensor_leave_root(t);
+}
+
 /* Make `node` the history of *t, return `nr` of the call.  A new tensor takes the caller's
  * reference to `node` if *given is false, and sets *given; else it takes a reference of its own. */
 static inline int attach_one(const record *r, dpi_node *node, int alias, uint32_t nr, dp_tensor **t,
@@ -344,6 +366,8 @@ static int attach_returns(const record *r, dpi_node *node, bool *given)
             if (DPI_UNLIKELY(list[k] == NULL))
                 continue;
             dpi_node_set_return(node, nr, list[k], &dims);
+            if (alias < 0)
+                leave_inner_root(r, i, list[k]);
             if (rc == 0 && (alias >= 0 || (can & 1)))
                 rc = attach_one(r, node, alias, nr, (dp_tensor **)(uintptr_t)&list[k], given);
         }

@@ -215,6 +215,12 @@ void dpi_tensor_share_version(dp_tensor *t, dp_tensor *of)
     share_version(t, of, t->root ? dp_tensor_ref(t->root) : NULL);
 }
 
+void dpi_tensor_leave_root(dp_tensor *v)
+{
+    share_version(v, v, NULL);
+    v->creation = DP_CREATED_DEFAULT;
+}
+
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation)
 {
     share_version(v, base, detached ? NULL : dp_tensor_ref(base->root ? base->root : base));

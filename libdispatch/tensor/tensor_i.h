@@ -397,6 +397,9 @@ int dpi_tensor_on(const dp_tensor *t, const dpi_layout *l, dp_tensor **out, dp_e
  * `creation` is one of DP_CREATED_*.  If the base is a view itself, base's own `creation` is used
  * instead if `creation` is DP_CREATED_DEFAULT or if base's is DP_CREATED_INFERENCE. */
 void dpi_tensor_join(dp_tensor *v, dp_tensor *base, bool detached, int creation);
+/* Make `v`, a view that has no history, a tensor without root.  It still shares memory and version
+ * with what was its root. */
+void dpi_tensor_leave_root(dp_tensor *v);
 /* Make a fake of `t`: a tensor with its dtype, device and geometry, over a new storage of the same
  * size without memory. */
 int dpi_tensor_fake(const dp_tensor *t, dp_tensor **out, dp_error *err);

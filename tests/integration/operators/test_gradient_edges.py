@@ -63,4 +63,16 @@ def test_first_and_second_gradients(f):
         equal(data(f, alone), first, f"the gradient of {op}{args[1:]} at {elements}, without create_graph")
 
 
+def test_a_result_that_is_a_view_of_inner_memory_is_written_in_place(f):
+    """The result of embedding is a view of a tensor that no one else sees: the write keeps embedding's gradient."""
+    weight = tensor(f, [[1, 2], [3, 4]], requires_grad=True)
+    indices = f.client.call("tensor.create", data=[[1, 0, 1]], dtype="int64")["tensor"]
+    taken = call(f, "embedding", {"tensor": weight}, {"tensor": indices})
+    part = call(f, "select", {"tensor": taken}, 1, 0)
+    call(f, "mul_", {"tensor": taken}, 3)
+    call(f, "mul_", {"tensor": part}, 2)
+    equal(data(f, taken), [[[18, 24], [3, 6], [9, 12]]], "the result after the writes")
+    equal(data(f, gradient(f, taken, weight)), [[3, 3], [9, 9]], "the gradient of the weights")
+
+
 main(setup, teardown)
