@@ -21,6 +21,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from harness import BUILD, ROOT, wait_until
 from daemon import TestDaemon
+import captured
 import chain
 import dispatchd
 import fairness
@@ -192,7 +193,14 @@ def bench_training():
     row("training: a step of digits as one program", statistics.median(ours[True][WARM:]) * 1e3, "ms", peer,
         ratio_goal=0.8)
     row("training: the same as single calls", statistics.median(ours[False][WARM:]) * 1e3, "ms", peer)
+    bench_captured(digits)
     bench_epoch(theirs)
+
+
+def bench_captured(digits):
+    with TestDaemon("--threads", "1") as daemon, daemon.connect() as d:
+        ours, by_hand = captured.digits_step(d, digits)
+    row("training: a captured step of digits, by hand", ours, "ms", by_hand, ratio_goal=1.0)
 
 
 EPOCH = 22  # steps of digits in an epoch of 1437 images, 64 in a batch
@@ -243,6 +251,12 @@ def bench_program_run(daemon, _):
 
             ours = [timed(run) for _ in range(WARM + REPEAT)][WARM:]
             row(f"program: the same by program.run, {name}", statistics.median(ours) * 1e6, "ns")
+
+
+def bench_joint(daemon, _):
+    with daemon.connect() as d:
+        for partition, ms in captured.joint(d).items():
+            row(f"program: functionalize, joint, {partition}, 1,000 steps", ms, "ms", None, 30)
 
 
 class Echo:
@@ -681,7 +695,7 @@ def main():
     bench_hogs()
     bench_crowds()
     daemon, other = TestDaemon(), TestDaemon(build=OTHER) if OTHER else None
-    for part in bench_chain, bench_shared, bench_program_run, bench_plugins, bench_fairness, bench_kernels:
+    for part in bench_chain, bench_shared, bench_program_run, bench_joint, bench_plugins, bench_fairness, bench_kernels:
         part(daemon, other)
     blas = say_blas(daemon, other)
     for d in filter(None, (daemon, other)):
