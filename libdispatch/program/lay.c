@@ -224,7 +224,19 @@ static dp_program *lay(dpi_bump *m, const dp_program *from)
     return to;
 }
 
-/* -- devices among the constants -- */
+/* -- what is among the constants -- */
+
+/* Find first_tensor and end_tensors: a run compares its outputs with these constants alone. */
+static void find_tensors(dp_program *p)
+{
+    for (uint32_t i = 0; i < p->n_constants; i++) {
+        uint32_t tag = p->constants[i].tag;
+        if (tag != DP_TAG_TENSOR && tag != DP_TAG_TENSORS && tag != DP_TAG_LIST)
+            continue;
+        p->first_tensor = p->end_tensors == 0 ? i : p->first_tensor;
+        p->end_tensors = i + 1;
+    }
+}
 
 /* Return the bits of the backends of a constant that is a device or a list of devices. */
 static uint64_t backends_of(const dp_value *v)
@@ -280,6 +292,7 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
     p->is_plain = p->n_subs == 0 && p->n_binds == 0;
     for (uint32_t i = 0; i < p->n_steps; i++)
         p->is_plain &= p->steps[i].mode == 0;
+    find_tensors(p);
     p->backends = dp_backends_pin(backends_used(p));
     b->p.n_constants = b->p.n_types = b->p.n_ops = b->p.n_subs = 0; /* p owns them now */
     *out = p;

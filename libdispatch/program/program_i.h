@@ -132,6 +132,8 @@ struct dp_program {
     dpi_input *inputs; /* input i is values[i] */
     dpi_value_info *values;
     dp_value *constants; /* owned */
+    /* Constants from index first_tensor up to end_tensors, without that one, may hold tensors. */
+    uint32_t first_tensor, end_tensors;
     const char **constant_names;
     dpi_step *steps;
     dp_ref *links; /* arguments of all steps, then the values that each step frees */

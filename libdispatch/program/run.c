@@ -180,11 +180,11 @@ static bool contains_storage(const dp_value *v, const dpi_storage *s)
 /* Does t share its storage with a constant of p? */
 static bool shares_constant(const dp_program *p, const dp_tensor *t)
 {
-    uint32_t i = 0;
+    uint32_t i = p->first_tensor;
 
-    while (i < p->n_constants && !contains_storage(&p->constants[i], dpi_storage_of(t)))
+    while (i < p->end_tensors && !contains_storage(&p->constants[i], dpi_storage_of(t)))
         i++;
-    return i < p->n_constants;
+    return i < p->end_tensors;
 }
 
 /* Check that the call writes to no constant of p, else DP_EVALUE.  Only BIND steps need this at run
