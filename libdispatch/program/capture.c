@@ -15,25 +15,6 @@
 
 #define CAPTURE_BITS (DPI_BIT(Functionalize) | DPI_BIT(Tracer))
 
-static bool is_equal(const int64_t *a, const int64_t *b, size_t n)
-{
-    size_t i = 0;
-
-    while (i < n && a[i] == b[i])
-        i++;
-    return i == n;
-}
-
-static bool has_geometry(const dpi_captured *x, const dp_tensor *t)
-{
-    DPI_VIEW(v, t);
-    size_t n = (size_t)v.ndim;
-
-    return x->dtype == v.dtype && x->ndim == v.ndim && x->offset == dp_tensor_offset(t) &&
-           x->keys.functionality == dp_tensor_keys(t).functionality &&
-           is_equal(x->extents, v.sizes, n) && is_equal(x->extents + n, v.strides, n);
-}
-
 /* -- arguments -- */
 
 /* Fail because of a value that the program cannot have; `what` describes it. */
@@ -83,20 +64,20 @@ static int record_view(const dpi_recorder *r, uint32_t base, const dp_tensor *t,
 static int find_by_storage(const dpi_recorder *r, const dp_tensor *t, uint32_t *out)
 {
     const dp_capture *c = r->c;
-    uint32_t v = *dpi_capture_slot(c, c->homes, dp_tensor_storage_id(t), true), base = v;
+    uint32_t v = *dpi_capture_slot(c, c->homes, dp_tensor_storage_id(t), true), base = 0;
 
-    if (v == 0)
-        return fail_unknown(r, t);
     for (; v != 0; v = c->values[v - 1].same_storage) {
+        if (c->values[v - 1].is_old)
+            continue;
         base = v;
-        if (has_geometry(&c->values[v - 1], t)) {
-            *out = v - 1;
+        if (dpi_capture_is_like(&c->values[v - 1], t)) {
+            *out = dpi_capture_first(c, v - 1);
             return 0;
         }
     }
-    if (c->values[base - 1].dtype != t->dtype)
+    if (base == 0 || c->values[base - 1].dtype != t->dtype)
         return fail_unknown(r, t);
-    return record_view(r, base - 1, t, out);
+    return record_view(r, dpi_capture_first(c, base - 1), t, out);
 }
 
 /* Is `t` a wrapped number, a tensor that dp_bind() made from a number?  *out: the number; `z` holds
@@ -132,7 +113,7 @@ static int record_tensor(const dpi_recorder *r, const dp_tensor *t, uint32_t *ou
     if (dpi_capture_reserve(r->ctx, c) < 0)
         return DP_ERESOURCE;
     if ((v = *dpi_capture_slot(c, c->table, dp_tensor_id(t), false)) != 0) {
-        *out = DPI_CAPTURED(DPI_HAS_VALUE, v - 1);
+        *out = DPI_CAPTURED(DPI_HAS_VALUE, dpi_capture_first(c, v - 1));
         return 0;
     }
     if (number_of(t, z, &number))
@@ -226,6 +207,26 @@ static int record_returns(dp_ctx *ctx, dp_capture *c, uint32_t first, const dp_c
     return rc;
 }
 
+/* Describe again the tensors that `call` wrote to, whose geometry it may have changed. */
+static int record_writes(const dpi_recorder *r, const dp_call *call)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < call->n_args && rc == 0; i++) {
+        const dp_value *v = &call->args[i];
+        if (!r->schema->args[i].written)
+            continue;
+        if (v->tag == DP_TAG_TENSOR)
+            rc = dpi_capture_again(r->ctx, r->c, v->u.t);
+        for (uint32_t k = 0; dp_is_list(v) && k < v->len && rc == 0; k++) {
+            dp_value item = dp_list_item(v, k);
+            if (item.tag == DP_TAG_TENSOR)
+                rc = dpi_capture_again(r->ctx, r->c, item.u.t);
+        }
+    }
+    return rc;
+}
+
 /* -- the kernel -- */
 
 /* Check that the program can have what the operator returns. */
@@ -287,6 +288,8 @@ int dp_capture_call(dp_call *call)
     rc = dpi_call_below(call, call->n_args, CAPTURE_BITS);
     if (rc == 0)
         rc = record_returns(ctx, c, first, call);
+    if (rc == 0)
+        rc = record_writes(&r, call);
     if (rc < 0)
         dp_capture_undo(c, &before);
     return rc;

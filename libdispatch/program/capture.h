@@ -22,6 +22,8 @@ typedef struct dpi_captured {
     int32_t ndim;
     uint32_t same_storage;  /* 1 + an earlier value with this storage; 0: there is none */
     uint32_t constant;      /* 1 + its index in `constants`; 0: it is no constant */
+    bool is_old;            /* a call has changed the tensor's geometry: a later value has it */
+    uint32_t again;         /* 1 + the tensor's first value; 0: this is it */
     const char *name;       /* of a constant */
     int64_t offset;         /* in elements */
     const int64_t *extents; /* [2 * ndim] sizes, then strides; in the capture's arena */
@@ -104,9 +106,19 @@ uint32_t *dpi_capture_slot(const dp_capture *c, uint32_t *table, uint64_t number
 int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c);
 /* Add a value that is no tensor. */
 int dpi_capture_add_other(dp_ctx *ctx, dp_capture *c);
+/* Has the value the bytes and the geometry of `t`? */
+bool dpi_capture_is_like(const dpi_captured *x, const dp_tensor *t);
+/* Find the first value of the tensor that is value `v`: the one that the program names. */
+static inline uint32_t dpi_capture_first(const dp_capture *c, uint32_t v)
+{
+    return c->values[v].again != 0 ? c->values[v].again - 1 : v;
+}
 /* Add `t`, which may be NULL, as the next value.  If `t` is a value already, the new one is only
  * its second name. */
 int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t);
+/* Describe tensor `t` again, if it is a value and a call such as t_ or set_ has changed its
+ * geometry: the tensors that find_by_storage() compares with it are those of after the call. */
+int dpi_capture_again(dp_ctx *ctx, dp_capture *c, const dp_tensor *t);
 /* Keep a copy of `v` as a constant: *out, a reference. */
 int dpi_capture_keep(dp_ctx *ctx, dp_capture *c, const dp_value *v, uint32_t *out);
 /* Add a call whose arguments are `refs`, without its returns. */

@@ -20,14 +20,20 @@ uint32_t *dpi_capture_slot(const dp_capture *c, uint32_t *table, uint64_t number
     return &table[i];
 }
 
-/* Enter value `v` in both tables, which have room for it. */
+/* Enter value `v` in both tables, which have room for it.  An earlier value of the same tensor has
+ * a geometry that the tensor has no more. */
 static void enter_value(dp_capture *c, uint32_t v)
 {
     dpi_captured *x = &c->values[v];
 
     if (x->id == 0)
         return;
-    *dpi_capture_slot(c, c->table, x->id, false) = v + 1;
+    uint32_t *slot = dpi_capture_slot(c, c->table, x->id, false);
+    if (*slot != 0) {
+        c->values[*slot - 1].is_old = true;
+        x->again = 1 + dpi_capture_first(c, *slot - 1);
+    }
+    *slot = v + 1;
     uint32_t *home = dpi_capture_slot(c, c->homes, x->storage, true);
     x->same_storage = *home;
     *home = v + 1;
@@ -37,8 +43,10 @@ static void enter_value(dp_capture *c, uint32_t v)
 static void fill_tables(dp_capture *c)
 {
     c->n_table = 0;
-    for (uint32_t v = 0; v < c->n_values; v++)
+    for (uint32_t v = 0; v < c->n_values; v++) {
+        c->values[v].is_old = false;
         enter_value(c, v);
+    }
 }
 
 /* Make room for one more value in the tables, which are at most half full. */
@@ -83,6 +91,26 @@ bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, si
 
 /* -- values -- */
 
+static bool is_equal(const int64_t *a, const int64_t *b, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && a[i] == b[i])
+        i++;
+    return i == n;
+}
+
+bool dpi_capture_is_like(const dpi_captured *x, const dp_tensor *t)
+{
+    DPI_VIEW(v, t);
+    size_t n = (size_t)v.ndim;
+
+    return x->storage == dp_tensor_storage_id(t) && x->dtype == v.dtype && x->ndim == v.ndim &&
+           x->offset == dp_tensor_offset(t) &&
+           x->keys.functionality == dp_tensor_keys(t).functionality &&
+           is_equal(x->extents, v.sizes, n) && is_equal(x->extents + n, v.strides, n);
+}
+
 static int describe_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t, dpi_captured *out)
 {
     DPI_VIEW(v, t);
@@ -113,7 +141,6 @@ int dpi_capture_add_other(dp_ctx *ctx, dp_capture *c)
     return 0;
 }
 
-/* Add `t` as the next value.  If `t` is a value already, the new one is only its second name. */
 int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t)
 {
     int rc = dpi_capture_add_other(ctx, c);
@@ -122,9 +149,24 @@ int dpi_capture_add_tensor(dp_ctx *ctx, dp_capture *c, const dp_tensor *t)
         return rc;
     uint32_t same = *dpi_capture_slot(c, c->table, dp_tensor_id(t), false);
     if (same != 0) {
-        c->values[c->n_values - 1].same_storage = same;
+        c->values[c->n_values - 1].same_storage = 1 + dpi_capture_first(c, same - 1);
         return 0;
     }
+    rc = describe_tensor(ctx, c, t, &c->values[c->n_values - 1]);
+    if (rc == 0)
+        enter_value(c, c->n_values - 1);
+    return rc;
+}
+
+int dpi_capture_again(dp_ctx *ctx, dp_capture *c, const dp_tensor *t)
+{
+    uint32_t v = t != NULL ? *dpi_capture_slot(c, c->table, dp_tensor_id(t), false) : 0;
+
+    if (v == 0 || dpi_capture_is_like(&c->values[v - 1], t))
+        return 0;
+    int rc = dpi_capture_add_other(ctx, c);
+    if (rc < 0 || (rc = dpi_capture_reserve(ctx, c)) < 0)
+        return rc;
     rc = describe_tensor(ctx, c, t, &c->values[c->n_values - 1]);
     if (rc == 0)
         enter_value(c, c->n_values - 1);

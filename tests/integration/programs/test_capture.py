@@ -112,6 +112,40 @@ def test_writes_in_place_and_views(f):
     equal(about["inputs"][0]["written"], True)
 
 
+def opened(f, number):
+    """A tensor, and another one of the same storage that no recorded call has made."""
+    x = tensor(f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    f.d.call("tensor.name", tensor=x, name=f"geometry{number}")
+    y = f.d.call("tensor.open", name=f"geometry{number}")["tensor"]
+    f.d.call("tensor.unlink", name=f"geometry{number}")
+    return x, y
+
+
+def test_changed_geometry(f):
+    """A tensor is recognised by its storage with the geometry that t_ has given a value, not with the old one."""
+    def calls(x, y):
+        f.of(x, "t_")
+        doubled = f.of(y, "mul", 2.0)
+        f.of(x, "t_")
+        f.of(x, "t_")
+        return [doubled, f.of(x, "add", 1.0), f.of(y, "exp")]
+    x, y = opened(f, 0)
+    start(f, [x])
+    p = stop(f, *calls(x, y))
+    other = tensor(f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    equal(values(f, p, other), [f.data(o) for o in calls(*opened(f, 1))])
+    equal(f.data(other), f.data(x), "what t_ has made of the input")
+
+
+def test_a_storage_that_set_has_taken_away(f):
+    x, y = opened(f, 2)
+    start(f, [x])
+    f.op("set_.source_Tensor", x, f.of(x, "mul", 3.0))
+    raises(lambda: f.of(y, "exp"), "ValueError", "argument 'self'", "[2, 3]", "does not know")
+    last = f.of(x, "exp")
+    equal(values(f, stop(f, last), tensor(f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])), [f.data(last)])
+
+
 def test_lists(f):
     x = tensor(f, [1.0, 2.0, 3.0])
     f.d.call("trace.start", inputs={"l": [t(x), t(tensor(f, [4.0]))]})
