@@ -7,6 +7,7 @@
 #include "joint.h"
 #include "autograd/history.h"
 #include "autograd/symbol.h"
+#include "dispatch/call/values.h"
 #include "program/capture.h"
 #include <stdio.h>
 
@@ -62,24 +63,32 @@ static int check_options(dp_ctx *ctx, const dp_program *p, const dp_grad_options
 
 /* -- inputs -- */
 
+/* Replace the tensors of list *v by fakes, in the context's memory. */
 static int fake_list(dp_ctx *ctx, dp_value *v)
 {
-    dp_tensor **list = dp_arena_alloc_n(&ctx->arena, v->len, sizeof(dp_tensor *));
+    dp_value *items = dp_arena_alloc_n(&ctx->arena, v->len, sizeof(*items));
     uint32_t n = 0;
-    int rc = list != NULL ? 0 : no_memory(ctx);
+    int rc = items != NULL ? 0 : no_memory(ctx);
 
-    for (; n < v->len && rc == 0; n++) {
-        list[n] = NULL;
-        rc = v->u.tensors[n] != NULL ? dp_fake(ctx, v->u.tensors[n], &list[n]) : 0;
+    while (n < v->len && rc == 0) {
+        dp_value item = dp_list_item(v, n);
+        if (item.tag == DP_TAG_TENSOR)
+            rc = dp_fake(ctx, item.u.t, &item.u.t);
+        else
+            dpi_values_ref(&item, 1);
+        if (rc == 0)
+            items[n++] = item;
     }
-    if (rc == 0)
-        v->u.tensors = list;
-    else if (list != NULL)
-        while (--n > 0)
-            dp_tensor_unref(list[n - 1]);
-    return rc;
+    if (rc < 0) {
+        dp_values_release(items, n);
+        return rc;
+    }
+    *v = (dp_value){DP_TAG_LIST, v->len, {0}};
+    v->u.values = items;
+    return 0;
 }
 
+/* Copy `inputs` to t->inputs, with fakes for their tensors. */
 static int fake_inputs(tracer *t, const dp_value *inputs)
 {
     int rc = 0;
@@ -89,8 +98,10 @@ static int fake_inputs(tracer *t, const dp_value *inputs)
         dp_value *v = &t->inputs[i];
         if (v->tag == DP_TAG_TENSOR)
             rc = dp_fake(t->ctx, v->u.t, &v->u.t);
-        else if (v->tag == DP_TAG_TENSORS)
+        else if (v->tag == DP_TAG_TENSORS || v->tag == DP_TAG_LIST)
             rc = fake_list(t->ctx, v);
+        else
+            dpi_values_ref(v, 1);
         if (rc == 0)
             t->n_owned = i + 1;
     }

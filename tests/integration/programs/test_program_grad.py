@@ -180,6 +180,31 @@ def test_a_derivative_in_a_direction(f):
                "no input 'nothing'")
 
 
+def test_inputs_that_are_lists(f):
+    """Tensors of a list stay the session's, also where the derivative fails."""
+    with f.connect() as d:
+        program = d.call("program.create", inputs=[{"name": "l"}, {"name": "w"}], outputs=["y"], steps=[
+            {"op": "aten::cat", "args": [ref("l"), 0], "as": ["c"]},
+            {"op": "aten::mul", "args": [ref("c"), ref("w")], "as": ["m"]},
+            {"op": "aten::exp", "args": [ref("m")], "as": ["y"]}])["program"]
+        a, b, w = ({"tensor": d.call("tensor.create", data=data)["tensor"]} for data in ([1.0, 2.0], [-1.0], [0.5, 1.5, 2.5]))
+        inputs = {"l": [a, b], "w": w}
+        for method in ("program.grad", "program.jvp"):
+            raises(lambda: d.call(method, program=program, inputs=inputs, wrt=["l"]), "TypeError", "input 'l' is a list")
+        for _ in range(4):
+            joint = d.call("program.grad", program=program, inputs=inputs, wrt=["w"])["program"]
+            direction = d.call("program.jvp", program=program, inputs=inputs, wrt=["w"])["program"]
+        ones = {"tensor": d.call("tensor.create", data=[1.0, 1.0, 1.0])["tensor"]}
+        leaf = {"tensor": d.call("tensor.create", data=[0.5, 1.5, 2.5], requires_grad=True)["tensor"]}
+        y = d.call("program.run", program=program, inputs={"l": [a, b], "w": leaf})["outputs"][0]["tensor"]
+        want = d.call("grad.backward", tensors=[y], gradients=[ones], inputs=[leaf["tensor"]])["grads"][0]["tensor"]
+        want = d.call("tensor.read", tensor=want)["data"]
+        for made, more in ((joint, {"grad_y": ones}), (direction, {"tangent_w": ones})):
+            got = d.call("program.run", program=made, inputs={**inputs, **more}, **{"return": "data"})["outputs"][1]["data"]
+            equal(got, want, more)
+        equal([d.call("tensor.read", tensor=v["tensor"])["data"] for v in (a, b)], [[1, 2], [-1]])
+
+
 def test_what_cannot_be_differentiated_is_named(f):
     with f.connect() as d:
         p = d.call("program.create", inputs=[{"name": "x"}], outputs=["y"],
