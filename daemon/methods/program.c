@@ -150,7 +150,7 @@ static int output_to_json(request *rq, jw *w, const dp_run *r, uint32_t i, int h
 }
 
 static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n,
-                           const program_run_params *p, dp_error *err)
+                           const program_run_params *p, uint64_t captured, dp_error *err)
 {
     const cJSON *entry = into_first(p->into);
     int rc = 0;
@@ -163,6 +163,8 @@ static int outputs_to_json(request *rq, jw *w, const dp_run *r, uint32_t n,
         entry = into_next(p->into, entry);
     }
     jw_array_end(w);
+    if (captured != 0)
+        member_int(w, "program", (int64_t)captured);
     warnings_to_json(rq, w);
     jw_object_end(w);
     return rc;
@@ -212,6 +214,33 @@ static int prepare_run(request *rq, const dp_value *inputs, uint32_t n_outputs, 
         .size = sizeof(*r), .inputs = inputs, .outputs = outputs, .written = written, .step = -1};
     rq->run->step_now = &r->step;
     *out = r;
+    return 0;
+}
+
+/* If `inputs` break a guard of *program, capture program `source`, of which it was captured, for
+ * these inputs, and give it a handle, which *handle is then.  *program, owned, is replaced. */
+static int capture_again(request *rq, int64_t source, const dp_value *inputs, dp_program **program,
+                         uint64_t *handle, dp_error *err)
+{
+    const dp_capture_options o = {.size = sizeof(o), .fakes = true};
+    dp_program *whole = NULL, *made = NULL;
+
+    if (dp_program_guards_check(rq->ctx, *program, inputs) == 0)
+        return 0;
+    if (dp_ctx_error(rq->ctx)->code != DP_EVALUE)
+        return run_ctx_error(rq, err);
+    int rc = program_get(rq, source, &(json_path){NULL, "recapture", 0}, &whole, err);
+    if (rc == 0 && dp_program_capture(rq->ctx, whole, inputs, &o, &made) < 0)
+        rc = run_ctx_error(rq, err);
+    if (rc == 0 && (*handle = programs_put(session_programs(rq->session), made, err)) == 0)
+        rc = err->code;
+    dp_program_unref(whole);
+    if (rc < 0) {
+        dp_program_unref(made);
+        return rc;
+    }
+    dp_program_unref(*program);
+    *program = made;
     return 0;
 }
 
@@ -266,7 +295,7 @@ static int reserve_into(request *rq, const dp_program *p, const dp_program_info 
 }
 
 static int run_and_answer(request *rq, const dp_program *p, const dp_value *inputs,
-                          const program_run_params *params, jw *w, dp_error *err)
+                          const program_run_params *params, uint64_t captured, jw *w, dp_error *err)
 {
     dp_program_info info = {.size = sizeof(info)};
     dp_run *r = NULL;
@@ -279,7 +308,7 @@ static int run_and_answer(request *rq, const dp_program *p, const dp_value *inpu
         rc = run_steps(rq, p, &info, r, err);
     if (rc < 0)
         return rc;
-    rc = outputs_to_json(rq, w, r, info.n_outputs, params, err);
+    rc = outputs_to_json(rq, w, r, info.n_outputs, params, captured, err);
     dp_values_release(r->outputs, info.n_outputs);
     return rc;
 }
@@ -290,10 +319,14 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
                               p->autocast};
     const dp_value *inputs = NULL;
     dp_program *program = NULL;
+    uint64_t captured = 0;
 
     if (p->has_program == (p->steps != NULL) || p->has_program == (p->outputs != NULL))
         return json_path_fail(err, DP_EPARAMS, NULL,
                               "expected either program, or steps and outputs");
+    if (p->has_recapture && !p->has_program)
+        return json_path_fail(err, DP_EPARAMS, &(json_path){NULL, "recapture", 0},
+                              "only with program");
     int rc = into_check(p->into, p->return_, err);
     if (rc < 0)
         return rc;
@@ -303,8 +336,12 @@ int program_run(request *rq, const program_run_params *p, jw *w, dp_error *err)
     rc = run_mode(rq, &asked, err);
     if (rc == 0)
         rc = find_program(rq, p, &program, &inputs, err);
+    if (rc == 0 && p->has_recapture)
+        rc = capture_again(rq, p->recapture, inputs, &program, &captured, err);
     if (rc == 0)
-        rc = run_and_answer(rq, program, inputs, p, w, err);
+        rc = run_and_answer(rq, program, inputs, p, captured, w, err);
+    if (rc < 0 && captured != 0)
+        programs_release(session_programs(rq->session), captured);
     run_mode_end(rq, &asked);
     dp_program_unref(program);
     return rc;

@@ -396,7 +396,7 @@ static int check_apart(const checker *c)
     return rc;
 }
 
-int dpi_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs)
+int dp_program_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs)
 {
     static int (*const kinds[DP_GUARD_END])(const checker *, const dp_input_guard *) = {
         [DP_GUARD_TENSOR] = check_tensor, [DP_GUARD_VALUE] = check_value,

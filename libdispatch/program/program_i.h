@@ -280,9 +280,6 @@ typedef struct dpi_bump {
     char *at;    /* start of the block, or NULL */
     size_t used; /* bytes used so far */
 } dpi_bump;
-/* Check `inputs` [n_inputs] against the guards of `p`.  DP_EVALUE: they break one
- * (guard_check.c). */
-int dpi_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs);
 /* Append what guard *g points to, and return a guard that points to the copies. */
 dp_input_guard dpi_bump_guard(dpi_bump *m, const dp_input_guard *g);
 /* Set want[] to the strides of a dense tensor of `sizes` whose dimensions are ordered as the

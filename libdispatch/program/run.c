@@ -359,7 +359,7 @@ static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_va
 
     dp_zero_n(returned, n_returned, sizeof(*returned));
     dp_zero_n(m->written + base, p->n_values, sizeof(bool));
-    int rc = p->n_guards > 0 ? dpi_guards_check(m->ctx, p, &m->values[base]) : 0;
+    int rc = p->n_guards > 0 ? dp_program_guards_check(m->ctx, p, &m->values[base]) : 0;
     if (rc == 0)
         rc = dpi_fit_inputs(m, p, &m->values[base]);
     if (rc == 0)

@@ -327,6 +327,9 @@ DP_API int dp_builder_guard(dp_builder *b, const dp_input_guard *g);
 /* Add the guards of `from`, for the inputs that have the same names.  For code that makes a program
  * from another one. */
 DP_API int dp_builder_guards_of(dp_builder *b, const dp_program *from);
+/* Check `inputs` [number of inputs] against the guards of `p`, as dp_program_run() does first.
+ * DP_EVALUE: they break one. */
+DP_API int dp_program_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs);
 DP_API uint32_t dp_program_guards(const dp_program *p); /* number of guards */
 /* Describe guard `i`.  Set out->size first.  Its pointers are borrowed from the program. */
 DP_API void dp_program_guard(const dp_program *p, uint32_t i, dp_input_guard *out);

@@ -107,4 +107,25 @@ def test_guards_are_part_of_the_hash(f):
     equal(hashes[0] == hashes[1], False, "hashes of programs with other guards")
 
 
+def test_a_run_may_capture_again(f):
+    d = f.d
+    source = d.call("program.create", inputs=[{"name": "x"}], outputs=["y"],
+                    steps=[{"op": "aten::softmax", "args": [{"ref": "x"}, 0], "as": ["y"]}])["program"]
+    small, large = {"x": {"data": [1.0, 2.0]}}, {"x": {"data": [1.0, 2.0, 3.0]}}
+    p = d.call("program.capture", program=source, inputs=small)["program"]
+    run = lambda program, inputs, **more: d.call("program.run", program=program, inputs=inputs, **{"return": "data"}, **more)
+    raises(lambda: run(p, large), "ValueError", "captured for size 2")
+    equal("program" in run(p, small, recapture=source), False)
+    again = run(p, large, recapture=source)
+    equal(again["outputs"][0]["data"], run(source, large)["outputs"][0]["data"])
+    equal("program" in run(again["program"], large, recapture=source), False, "the new one fits")
+    raises(lambda: run(p, large, recapture=10**6), "NotFound", "recapture", "1000000")
+    raises(lambda: d.call("program.run", steps=[], outputs=[], recapture=source), "InvalidParams", "recapture")
+    other = d.call("program.create", inputs=[{"name": "x"}], outputs=["y"],
+                   steps=[{"op": "aten::nonzero", "args": [{"ref": "x"}], "as": ["y"]}])["program"]
+    before = d.call("session.list")["sessions"][0]["account"]["programs"]["count"]
+    raises(lambda: run(p, large, recapture=other), "NotImplementedError", "aten::nonzero")
+    equal(d.call("session.list")["sessions"][0]["account"]["programs"]["count"], before)
+
+
 main(setup, teardown)
