@@ -200,7 +200,7 @@ def bench_training():
 def bench_captured(digits):
     with TestDaemon("--threads", "1") as daemon, daemon.connect() as d:
         ours, by_hand = captured.digits_step(d, digits)
-    row("training: a captured step of digits, by hand", ours, "ms", by_hand, ratio_goal=1.0)
+    row("training: a captured step, beside one by hand", ours, "ms", by_hand, ratio_goal=1.0)
 
 
 EPOCH = 22  # steps of digits in an epoch of 1437 images, 64 in a batch
