@@ -174,8 +174,12 @@ int dpi_rewrite_add(dpi_rewrite *r, uint32_t like, dp_step *s, dp_ref *first)
     s->origins = dpi_step_origins(top->from, step, &n);
     s->origin = step->origin;
     s->n_origins = step->origins > 0 ? n : 0;
+    if (s->mode != NULL)
+        merge_mode(&mode, s->mode);
     s->mode = mode.sets != 0 ? &mode : NULL;
-    return r->n_more > 0 ? add_with_more(r, s, n, first) : dp_builder_add(r->b, s, first, NULL);
+    int rc = r->n_more > 0 ? add_with_more(r, s, n, first) : dp_builder_add(r->b, s, first, NULL);
+    s->mode = NULL;
+    return rc;
 }
 
 int dpi_rewrite_select(dpi_rewrite *r, uint32_t like, dp_ref when, dp_ref *yes, const dp_ref *no)

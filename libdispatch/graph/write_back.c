@@ -3,16 +3,40 @@
 #include "functional.h"
 #include "dispatch/call/ctx.h"
 
+/* Does autograd pass over the operator of step `writer`, as over an optimizer's?  Such an operator
+ * may write to a leaf that requires grad, so the copy in its place must be allowed to. */
+static bool passes_autograd(const dpi_functional *f, uint32_t writer)
+{
+    const dpi_step *s = &f->r.from->steps[writer];
+
+    if (s->kind != DP_STEP_CALL)
+        return false;
+    const dp_op *op = f->r.from->ops[s->operand].op;
+    const dpi_entry *e = dpi_snapshot_at(dpi_ctx_snapshot(f->r.ctx), op->id);
+    dp_key key = dp_key_find(f->r.ctx, "AutogradCPU");
+
+    return e != NULL && dpi_cell_falls_through(dpi_entry_cell(e, key));
+}
+
 /* Write the new value of root `v` back to the input whose memory it is: `input`, a new
  * reference. */
 static int write_back(dpi_functional *f, uint32_t v, dp_ref input, dp_ref *copied)
 {
     dpi_slot *slot = &f->slots[v];
     dp_ref args[2] = {input, f->r.values[v]};
+    const dp_step_mode no_grad = {.size = sizeof(no_grad),
+                                  .sets = DP_STEP_MODE_GRAD,
+                                  .mode = {.size = sizeof(no_grad.mode), .no_grad = true}};
+    dp_step s = {.kind = DP_STEP_CALL,
+                 .name = "aten::copy_",
+                 .args = args,
+                 .n_args = 2,
+                 .n_rets = 1,
+                 .mode = passes_autograd(f, slot->writer) ? &no_grad : NULL};
 
     f->step = slot->writer;
     f->when = DPI_REF_NONE;
-    int rc = dpi_functional_call(f, "aten::copy_", args, 2, copied);
+    int rc = dpi_functional_add(f, &s, copied);
     slot->settled = ++f->now;
     f->r.values[v] = input;
     return rc;

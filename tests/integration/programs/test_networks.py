@@ -269,10 +269,12 @@ def check(f, name):
         less(want[0][-1], want[0][0], f"{name}: the last loss")
         loss, whole = programs(d, network)
         differ(lambda t: t.whole(whole, True), "the program as it was written")
-        t = new()
-        captured = d.call("program.capture", program=whole, inputs={**t.inputs(0), **t.state})["program"]
-        differ(lambda t: t.whole(captured), "captured")
-        differ(lambda t: t.whole(passed(captured)), "captured, then passes")
+        differ(lambda t: t.whole(passed(whole), True), "after passes")
+        for how, program in ("captured", whole), ("passes, then captured", passed(whole)):
+            t = new()
+            captured = d.call("program.capture", program=program, inputs={**t.inputs(0), **t.state})["program"]
+            differ(lambda t: t.whole(captured), how)
+            differ(lambda t: t.whole(passed(captured)), how + ", then passes")
         for how, program in ("", loss), ("passes, then ", passed(loss)):
             for more in {}, {"partition": "min_cut"}:
                 made = d.call("program.grad", program=program, inputs=new().inputs(0), wrt=list(network.parameters), **more)
