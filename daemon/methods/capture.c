@@ -65,6 +65,7 @@ int trace_start(request *rq, const trace_start_params *p, jw *w, dp_error *err)
         return rc;
     }
     rq->state->capture = c;
+    dp_ctx_set_capture(rq->ctx, c); /* for later requests of this batch */
     jw_object(w);
     jw_object_end(w);
     return 0;
@@ -125,8 +126,10 @@ int trace_stop(request *rq, const trace_stop_params *p, jw *w, dp_error *err)
             rc = answer(rq, w, program, err);
         dp_program_unref(program);
     }
-    if (rc < 0)
-        return rc; /* run_undo() forgets the outputs, and the recording goes on */
+    if (rc < 0) { /* run_undo() forgets the outputs, and the recording goes on */
+        dp_ctx_set_capture(rq->ctx, c);
+        return rc;
+    }
     dp_ctx_set_capture(rq->ctx, NULL);
     rq->state->capture = dp_capture_free(c);
     return 0;

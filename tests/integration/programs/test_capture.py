@@ -378,6 +378,27 @@ def test_notifications_and_batches(f):
     equal(ops(f, stop(f, -5)), ["aten::neg", "aten::relu"], "a batch whose second call fails")
 
 
+def test_a_recording_within_a_batch(f):
+    """Requests of a batch are recorded from its trace.start on, and go on to be after a trace.stop that failed."""
+    x = tensor(f, [1.0, -2.0])
+    discard(f)
+
+    def request(method, **params):
+        return {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+
+    f.d.send_message([request("trace.start", inputs={"i0": t(x)}),
+                      request("op.call", op="aten::neg", args=[t(x)], into=-6),
+                      request("trace.stop", outputs={"o0": {"data": [1.0]}}),
+                      request("op.call", op="aten::relu", args=[t(-6)], into=-7),
+                      request("trace.stop", outputs={"o0": t(-7)}),
+                      request("op.call", op="aten::exp", args=[t(-7)], into=-8)])
+    answers = f.d.receive_message()
+    contains(answers[2]["error"]["message"], "output 'o0' is a float32 tensor of shape [1] that the capture does not know")
+    p = answers[4]["result"]["program"]
+    equal(ops(f, p), ["aten::neg", "aten::relu"])
+    equal(values(f, p, tensor(f, [-3.0, 4.0])), [[3, 0]])
+
+
 def test_cancel(f):
     f.d.call("plugin.load", path="sleeps")
     x = tensor(f, [1.0])
