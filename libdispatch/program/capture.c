@@ -137,13 +137,13 @@ static int record_other(const dpi_recorder *r, const dp_value *v, uint32_t *out)
                                                     : "an object that is no input of the capture");
 }
 
-static bool holds_tensors(const dp_value *v)
+bool dpi_holds_tensors(const dp_value *v)
 {
     bool any = v->tag == DP_TAG_TENSOR || (v->tag == DP_TAG_TENSORS && v->len > 0) ||
                v->tag == DP_TAG_GENERATOR || v->tag == DP_TAG_OBJECT;
 
     for (uint32_t i = 0; !any && v->tag == DP_TAG_LIST && i < v->len; i++)
-        any = holds_tensors(&v->u.values[i]);
+        any = dpi_holds_tensors(&v->u.values[i]);
     return any;
 }
 
@@ -155,7 +155,7 @@ int dpi_capture_argument(const dpi_recorder *r, const dp_value *v, uint32_t *out
     uint32_t at = c->n_items;
     int rc = 0;
 
-    if (!holds_tensors(v))
+    if (!dpi_holds_tensors(v))
         return dpi_capture_keep(r->ctx, c, v, out);
     if (v->tag == DP_TAG_TENSOR)
         return record_tensor(r, v->u.t, out);

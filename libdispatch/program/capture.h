@@ -125,6 +125,8 @@ int dpi_capture_keep(dp_ctx *ctx, dp_capture *c, const dp_value *v, uint32_t *ou
 int dpi_capture_add_call(dp_ctx *ctx, dp_capture *c, dpi_captured_call call, const uint32_t *refs);
 /* Add the tensors of list `v`, which is value `list`. */
 int dpi_capture_items(dp_ctx *ctx, dp_capture *c, uint32_t list, const dp_value *v);
+/* Is `v` a tensor, generator or object, or a list that has one? */
+bool dpi_holds_tensors(const dp_value *v);
 /* Record argument or output `v`: *out, a reference. */
 int dpi_capture_argument(const dpi_recorder *r, const dp_value *v, uint32_t *out);
 

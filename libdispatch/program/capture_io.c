@@ -35,6 +35,20 @@ static int fail_known(dp_ctx *ctx, const char *name)
                         "'%.64s' is a tensor that the capture knows already", name);
 }
 
+/* Check that `v` has no tensors in lists of lists: the program could not name them in its guards. */
+static int check_depth(dp_ctx *ctx, const char *name, const dp_value *v)
+{
+    for (uint32_t i = 0; dp_is_list(v) && i < v->len; i++) {
+        dp_value item = dp_list_item(v, i);
+        if (dp_is_list(&item) && dpi_holds_tensors(&item))
+            return dp_error_set(&ctx->error, DP_ETYPE,
+                                "input '%.64s': item %u is a list with tensors, but a capture "
+                                "takes tensors in one list only",
+                                name, i);
+    }
+    return 0;
+}
+
 int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_value *v)
 {
     const dp_capture_mark before = dp_capture_now(c);
@@ -44,6 +58,8 @@ int dp_capture_input(dp_ctx *ctx, dp_capture *c, const char *name, const dp_valu
                                 .len = dp_is_list(v) ? v->len : 0,
                                 .constant = c->n_constants};
 
+    if (check_depth(ctx, name, v) < 0)
+        return ctx->error.code;
     if (input.name == NULL || !DPI_CAPTURE_GROW(ctx, c, inputs, 1) ||
         dpi_capture_reserve(ctx, c) < 0) {
         dp_capture_undo(c, &before);

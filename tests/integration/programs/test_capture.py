@@ -378,6 +378,15 @@ def test_notifications_and_batches(f):
     equal(ops(f, stop(f, -5)), ["aten::neg", "aten::relu"], "a batch whose second call fails")
 
 
+def test_a_list_of_lists_as_an_input(f):
+    x = tensor(f, [1.0, -2.0])
+    discard(f)
+    for nested in ([[t(x)]], [3, [1, t(x)]]):
+        raises(lambda: f.d.call("trace.start", inputs={"xs": nested}), "TypeError", "input 'xs'",
+               f"item {len(nested) - 1} is a list with tensors")
+    raises(lambda: f.d.call("trace.stop"), "RuntimeError", "records no calls")
+
+
 def test_a_recording_within_a_batch(f):
     """Requests of a batch are recorded from its trace.start on, and go on to be after a trace.stop that failed."""
     x = tensor(f, [1.0, -2.0])
