@@ -35,7 +35,7 @@ static int fail_known(dp_ctx *ctx, const char *name)
                         "'%.64s' is a tensor that the capture knows already", name);
 }
 
-/* Check that `v` has no tensors in lists of lists: the program could not name them in its guards. */
+/* Check that `v` has no tensors in lists of lists, which guards could not name. */
 static int check_depth(dp_ctx *ctx, const char *name, const dp_value *v)
 {
     for (uint32_t i = 0; dp_is_list(v) && i < v->len; i++) {
