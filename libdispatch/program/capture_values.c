@@ -1,6 +1,7 @@
 /* capture_values.c -- create, undo and free a capture; its values, which are found by tensor and by
  * storage, its calls and its constants. */
 #include "capture.h"
+#include "base/account.h"
 #include "dispatch/call/values.h"
 
 int dpi_capture_no_memory(dp_ctx *ctx)
@@ -242,7 +243,8 @@ int dp_capture_new(dp_ctx *ctx, const dp_capture_options *o, dp_capture **out)
         dp_free(c);
         return dpi_capture_no_memory(ctx);
     }
-    c->arena->account = ctx->account;
+    if ((c->arena->account = ctx->account) != NULL)
+        dpi_account_ref(ctx->account); /* the capture may outlive the session that pays for it */
     c->key = o != NULL && o->whole ? DP_KEY(DP_F_Tracer) : DP_KEY(DP_F_Functionalize);
     c->numbers = o != NULL && o->numbers;
     c->fakes = o != NULL && o->fakes;
@@ -261,6 +263,7 @@ dp_capture *dp_capture_free(dp_capture *c)
 {
     if (c == NULL)
         return NULL;
+    dp_account *account = c->arena->account;
     dp_values_release(c->constants, c->n_constants);
     release_schemas(c, 0);
     dp_free(c->values);
@@ -272,6 +275,7 @@ dp_capture *dp_capture_free(dp_capture *c)
     dp_free(c->outputs);
     dp_free(c->table);
     dp_arena_free(c->arena);
+    dp_account_close(account);
     dp_free(c);
     return NULL;
 }

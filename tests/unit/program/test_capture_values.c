@@ -1,4 +1,5 @@
 /* test_capture_values.c -- the tables of a capture, and what undoing forgets. */
+#include "base/account.h"
 #include "captures.h"
 
 enum { MANY = 1000 };
@@ -58,6 +59,24 @@ START_TEST(undo_forgets_what_came_later)
 }
 END_TEST
 
+static const dp_holder_limit limits[DP_HOLDERS];
+
+START_TEST(the_account_lives_as_long_as_the_capture)
+{
+    dp_account *account = NULL;
+    dp_capture *c = NULL;
+
+    ck_assert_int_eq(dp_account_new(limits, &account, dp_ctx_error(ctx)), 0);
+    dp_ctx_set_account(ctx, account);
+    ck_assert_int_eq(dp_capture_new(ctx, NULL, &c), 0);
+    ck_assert_uint_eq(atomic_load(&account->refs), 2);
+    c = dp_capture_free(c);
+    ck_assert_uint_eq(atomic_load(&account->refs), 1);
+    dp_ctx_set_account(ctx, NULL);
+    dp_account_close(account);
+}
+END_TEST
+
 START_TEST(arrays_have_a_limit)
 {
     uint32_t before = cap->cap_values;
@@ -75,5 +94,6 @@ UNIT_SUITE(capture_values)
     tcase_add_test(tc, tensors_are_found_by_number_while_the_tables_grow);
     tcase_add_test(tc, a_tensor_without_a_reference_is_not_kept);
     tcase_add_test(tc, undo_forgets_what_came_later);
+    tcase_add_test(tc, the_account_lives_as_long_as_the_capture);
     tcase_add_test(tc, arrays_have_a_limit);
 }
