@@ -118,6 +118,11 @@ static int require_gradients(const tracer *t)
         if (v->tag != DP_TAG_TENSOR)
             return dp_error_set(&t->ctx->error, DP_ETYPE, "input '%.64s' is a %s, not a tensor",
                                 name, dpi_value_kind(v));
+        if (!dp_dtype_is_floating(v->u.t->dtype) && !dp_dtype_is_complex(v->u.t->dtype))
+            return dp_error_set(&t->ctx->error, DP_ERUNTIME,
+                                "input '%.64s' is of %s, and only floating-point and complex "
+                                "tensors have gradients",
+                                name, dp_dtype_name(v->u.t->dtype));
         rc = dp_tensor_set_requires_grad(t->ctx, v->u.t, true);
         t->wrt[i] = v->u.t;
     }

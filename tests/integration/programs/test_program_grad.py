@@ -215,6 +215,8 @@ def test_what_cannot_be_differentiated_is_named(f):
         raises(lambda: d.call("program.grad", program=p, inputs={"x": {"data": [1.0]}}, wrt=["x", "x"]),
                "ValueError", "input 'x' is named twice")
         raises(lambda: d.call("program.grad", program=p, wrt=["x"]), "TypeError", "missing input 'x'")
+        raises(lambda: d.call("program.grad", program=p, inputs={"x": {"data": [1, 0], "dtype": "int64"}}, wrt=["x"]), "RuntimeError",
+               "input 'x' is of int64")
         raises(lambda: d.call("program.grad", program=99, wrt=["x"]), "NotFound", "99")
 
 
