@@ -64,13 +64,14 @@ def include_folder() -> str:
     named = os.environ.get("DISPATCHD_INCLUDE")
     if named:
         return named
-    here = os.path.dirname(os.path.realpath(__file__))
-    above = os.path.abspath(os.path.join(here, "..", "..", ".."))
+    bases = [os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "..")]
     try:
-        beside = os.path.join(os.path.dirname(os.path.realpath(private.program())), "..", "..", "include")
+        bases.append(os.path.join(os.path.dirname(os.path.realpath(private.program())), ".."))
     except FileNotFoundError:
-        beside = "/usr/include"
-    for folder in (os.path.join(above, "libdispatch", "include"), os.path.abspath(beside), "/usr/local/include", "/usr/include"):
+        pass
+    # the first is that of a source tree, the second that of an installation
+    beside = [os.path.abspath(os.path.join(base, sub)) for base in bases for sub in ("libdispatch/include", "include")]
+    for folder in (*beside, "/usr/local/include", "/usr/include"):
         if os.path.exists(os.path.join(folder, "dispatchd", "plugin.h")):
             return folder
     raise FileNotFoundError("dispatchd/plugin.h is not there: install libdispatchd-dev, or name its folder in $DISPATCHD_INCLUDE")

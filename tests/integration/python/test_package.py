@@ -2,6 +2,7 @@
 file is current."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,21 @@ def test_a_private_daemon_ends_with_the_program():
 def test_a_program_without_a_daemon_says_what_to_do():
     code = "import dispatchd as dd\ntry:\n    dd.ones(1)\nexcept FileNotFoundError as e:\n    print(e)"
     contains(python(code, DISPATCHD="/nonexistent/dispatchd"), "/nonexistent/dispatchd")
+
+
+def test_headers_are_found_beside_the_daemon():
+    code = "import dispatchd as dd\nprint(dd.plugins.include_folder())"
+    with tempfile.TemporaryDirectory() as folder:
+        installed = os.path.join(folder, "site")
+        shutil.copytree(os.path.join(PACKAGE, "dispatchd"), os.path.join(installed, "dispatchd"))
+        for kind, program, headers in (("a source tree", "tree/build", "tree/libdispatch/include"), ("an installation", "opt/bin", "opt/include")):
+            program, headers = os.path.join(folder, program), os.path.join(folder, headers)
+            os.makedirs(program)
+            os.makedirs(os.path.join(headers, "dispatchd"))
+            for path in (os.path.join(program, "dispatchd"), os.path.join(headers, "dispatchd", "plugin.h")):
+                with open(path, "w", encoding="utf-8"):
+                    pass
+            equal(python(code, PYTHONPATH=installed, DISPATCHD=os.path.join(program, "dispatchd"), DISPATCHD_INCLUDE=""), headers + "\n", kind)
 
 
 def test_import_needs_only_the_standard_library():
