@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -86,6 +87,7 @@ def compile(source: str, name: str = "kernel", flags: "tuple[str, ...]" = ("-O2"
         raise ValueError(f"the name of a plugin's file is {name!r}: it takes no folder, as in \"kernel\"")
     if _folder is None:
         _folder = tempfile.TemporaryDirectory(prefix="dispatchd-kernels-")
+        atexit.register(_folder.cleanup)  # without a ResourceWarning
     compiler = os.environ.get("CC", "cc").split()
     if shutil.which(compiler[0]) is None:
         raise FileNotFoundError(f"there is no C compiler '{compiler[0]}': install gcc, or name one in $CC")

@@ -56,6 +56,13 @@ def test_headers_are_found_beside_the_daemon():
             equal(python(code, PYTHONPATH=installed, DISPATCHD=os.path.join(program, "dispatchd"), DISPATCHD_INCLUDE=""), headers + "\n", kind)
 
 
+def test_a_compiled_kernel_leaves_no_warning():
+    """python() runs with -W error, and compares what is printed to stderr."""
+    path = python("import dispatchd as dd\nprint(dd.plugins.compile('int x;'))").strip()
+    contains(path, "kernel.so")
+    equal(os.path.exists(os.path.dirname(path)), False, "the folder of the kernel is left")
+
+
 def test_import_needs_only_the_standard_library():
     out = python("import dispatchd, sys\nprint([m for m in ('numpy', 'torch', 'yaml', 'ctypes', 'difflib', 'inspect') "
                  "if m in sys.modules])")
