@@ -74,8 +74,9 @@ struct dp_capture {
     dp_value *constants;
     dpi_captured_input *inputs;
     dpi_captured_output *outputs;
-    uint32_t *table; /* [mask + 1] hash table by id of 1 + the index in `values`; 0: free */
-    uint32_t *homes; /* [mask + 1] by storage: the newest value; in the memory of `table` */
+    uint64_t charged; /* bytes of the arrays and tables that the arena's account pays for */
+    uint32_t *table;  /* [mask + 1] hash table by id of 1 + the index in `values`; 0: free */
+    uint32_t *homes;  /* [mask + 1] by storage: the newest value; in the memory of `table` */
     uint32_t n_values, n_calls, n_args, n_items, n_constants, n_inputs, n_outputs, mask, n_table;
     uint32_t cap_values, cap_calls, cap_args, cap_items, cap_constants, cap_inputs, cap_outputs;
 };
@@ -94,9 +95,10 @@ typedef struct dpi_recorder {
 
 /* Grow array `name` of capture `c` by `n` items.  False: the error is set. */
 #define DPI_CAPTURE_GROW(ctx, c, name, n)                                                          \
-    dpi_capture_grow(ctx, &(c)->name, &(c)->cap_##name, (uint64_t)(c)->n_##name + (n),             \
+    dpi_capture_grow(ctx, c, &(c)->name, &(c)->cap_##name, (uint64_t)(c)->n_##name + (n),          \
                      sizeof(*(c)->name))
-bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, size_t item);
+bool dpi_capture_grow(dp_ctx *ctx, dp_capture *c, void *array, uint32_t *cap, uint64_t need,
+                      size_t item);
 int dpi_capture_no_memory(dp_ctx *ctx); /* set the error; DP_ERESOURCE */
 
 /* Find the slot of `number` in `table` (the numbers are dp_tensor_id()) or, with `home`, in `homes`

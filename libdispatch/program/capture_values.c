@@ -50,6 +50,17 @@ static void fill_tables(dp_capture *c)
     }
 }
 
+/* Charge `bytes` of arrays to the account of the capture.  DP_ERESOURCE: over its limit. */
+static int charge(dp_ctx *ctx, dp_capture *c, uint64_t bytes)
+{
+    dp_account *a = c->arena->account;
+    int rc = a != NULL ? dp_account_charge(a, DP_HOLDER_INTERMEDIATES, 0, bytes, &ctx->error) : 0;
+
+    if (rc == 0 && a != NULL)
+        c->charged += bytes;
+    return rc;
+}
+
 /* Make room for one more value in the tables, which are at most half full. */
 int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
 {
@@ -57,6 +68,9 @@ int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
 
     if (c->table != NULL && 2 * (c->n_table + 1) <= c->mask)
         return 0;
+    uint64_t more = n - (c->table != NULL ? c->mask + 1 : 0);
+    if (charge(ctx, c, dp_size_times(dp_size_times(more, 2), sizeof(*c->table))) < 0)
+        return DP_ERESOURCE;
     uint32_t *both = dp_calloc(dp_size_times(n, 2), sizeof(*both));
     if (both == NULL)
         return dpi_capture_no_memory(ctx);
@@ -70,9 +84,14 @@ int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
 
 /* -- arrays -- */
 
-bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, size_t item)
+bool dpi_capture_grow(dp_ctx *ctx, dp_capture *c, void *array, uint32_t *cap, uint64_t need,
+                      size_t item)
 {
+    uint64_t want = *cap > 0 ? *cap : 2;
     void *old, *grown;
+
+    if (need <= *cap)
+        return true;
 
     if (need > DP_LIMIT_PROGRAM_VALUES) {
         dp_error_set(&ctx->error, DP_ERESOURCE,
@@ -81,6 +100,10 @@ bool dpi_capture_grow(dp_ctx *ctx, void *array, uint32_t *cap, uint64_t need, si
         dp_error_limit(DP_ERESOURCE, "program_values", DP_LIMIT_PROGRAM_VALUES, need);
         return false;
     }
+    while (want < need) /* as dpi_grow() does */
+        want *= 2;
+    if (charge(ctx, c, dp_size_times(want - *cap, item)) < 0)
+        return false;
     memcpy(&old, array, sizeof(old));
     if ((grown = dpi_grow(old, cap, (uint32_t)need, item)) == NULL) {
         dpi_capture_no_memory(ctx);
@@ -275,6 +298,8 @@ dp_capture *dp_capture_free(dp_capture *c)
     dp_free(c->outputs);
     dp_free(c->table);
     dp_arena_free(c->arena);
+    if (account != NULL)
+        dp_account_refund(account, DP_HOLDER_INTERMEDIATES, 0, c->charged);
     dp_account_close(account);
     dp_free(c);
     return NULL;

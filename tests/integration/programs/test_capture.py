@@ -438,4 +438,19 @@ def test_ten_thousand_steps(f):
     equal(values(f, q, x), [[3]])
 
 
+def test_a_trace_is_charged_to_the_session(f):
+    with TestDaemon("--session-bytes", "3000000") as small, small.connect() as d:
+        x = d.call("tensor.create", data=[1.0])["tensor"]
+        d.call("trace.start", inputs={"x": {"tensor": x}})
+        steps = [{"op": "aten::neg", "args": [{"ref": "x"}], "as": [f"y{i}"]} for i in range(5000)]
+        run = lambda: d.call("program.run", steps=steps, outputs=[], inputs={"x": {"tensor": x}})
+
+        def fill():
+            for _ in range(100):
+                run()
+        raises(fill, "ResourceExhausted", "of 3000000 left")
+        d.call("trace.stop", discard=True)
+        equal(d.call("session.list")["sessions"][0]["account"]["intermediates"]["bytes"] < 100000, True)
+
+
 main(setup, teardown)

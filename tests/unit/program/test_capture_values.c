@@ -81,8 +81,8 @@ START_TEST(arrays_have_a_limit)
 {
     uint32_t before = cap->cap_values;
 
-    ck_assert(!dpi_capture_grow(ctx, &cap->values, &cap->cap_values, DP_LIMIT_PROGRAM_VALUES + 1ull,
-                                sizeof(*cap->values)));
+    ck_assert(!dpi_capture_grow(ctx, cap, &cap->values, &cap->cap_values,
+                                DP_LIMIT_PROGRAM_VALUES + 1ull, sizeof(*cap->values)));
     expect(dp_ctx_error(ctx)->code, DP_ERESOURCE, "a capture of more than");
     ck_assert_uint_eq(cap->cap_values, before);
 }
