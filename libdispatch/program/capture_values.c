@@ -61,6 +61,14 @@ static int charge(dp_ctx *ctx, dp_capture *c, uint64_t bytes)
     return rc;
 }
 
+static void refund(dp_capture *c, uint64_t bytes)
+{
+    if (c->arena->account == NULL)
+        return;
+    dp_account_refund(c->arena->account, DP_HOLDER_INTERMEDIATES, 0, bytes);
+    c->charged -= bytes;
+}
+
 /* Make room for one more value in the tables, which are at most half full. */
 int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
 {
@@ -69,11 +77,14 @@ int dpi_capture_reserve(dp_ctx *ctx, dp_capture *c)
     if (c->table != NULL && 2 * (c->n_table + 1) <= c->mask)
         return 0;
     uint64_t more = n - (c->table != NULL ? c->mask + 1 : 0);
-    if (charge(ctx, c, dp_size_times(dp_size_times(more, 2), sizeof(*c->table))) < 0)
+    uint64_t bytes = dp_size_times(dp_size_times(more, 2), sizeof(*c->table));
+    if (charge(ctx, c, bytes) < 0)
         return DP_ERESOURCE;
     uint32_t *both = dp_calloc(dp_size_times(n, 2), sizeof(*both));
-    if (both == NULL)
+    if (both == NULL) {
+        refund(c, bytes);
         return dpi_capture_no_memory(ctx);
+    }
     dp_free(c->table);
     c->table = both;
     c->homes = both + n;
@@ -102,10 +113,12 @@ bool dpi_capture_grow(dp_ctx *ctx, dp_capture *c, void *array, uint32_t *cap, ui
     }
     while (want < need) /* as dpi_grow() does */
         want *= 2;
-    if (charge(ctx, c, dp_size_times(want - *cap, item)) < 0)
+    uint64_t bytes = dp_size_times(want - *cap, item);
+    if (charge(ctx, c, bytes) < 0)
         return false;
     memcpy(&old, array, sizeof(old));
     if ((grown = dpi_grow(old, cap, (uint32_t)need, item)) == NULL) {
+        refund(c, bytes);
         dpi_capture_no_memory(ctx);
         return false;
     }
@@ -297,9 +310,8 @@ dp_capture *dp_capture_free(dp_capture *c)
     dp_free(c->inputs);
     dp_free(c->outputs);
     dp_free(c->table);
+    refund(c, c->charged);
     dp_arena_free(c->arena);
-    if (account != NULL)
-        dp_account_refund(account, DP_HOLDER_INTERMEDIATES, 0, c->charged);
     dp_account_close(account);
     dp_free(c);
     return NULL;
@@ -310,6 +322,15 @@ dp_capture_mark dp_capture_now(const dp_capture *c)
     return (dp_capture_mark){
         {c->n_values, c->n_calls, c->n_args, c->n_items, c->n_constants, c->n_inputs, c->n_outputs},
         c->arena->at};
+}
+
+/* Free the array of outputs, which only the end of a capture needs. */
+static void drop_outputs(dp_capture *c)
+{
+    refund(c, dp_size_times(c->cap_outputs, sizeof(*c->outputs)));
+    dp_free(c->outputs);
+    c->outputs = NULL;
+    c->cap_outputs = 0;
 }
 
 void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
@@ -323,6 +344,8 @@ void dp_capture_undo(dp_capture *c, const dp_capture_mark *to)
     c->n_constants = to->n[4];
     c->n_inputs = to->n[5];
     c->n_outputs = to->n[6];
+    if (c->n_outputs == 0)
+        drop_outputs(c);
     if (c->table != NULL) {
         dp_zero_n(c->table, dp_size_times((uint64_t)c->mask + 1, 2), sizeof(*c->table));
         fill_tables(c);
