@@ -316,14 +316,12 @@ def numpy_dtype(kind: dtypes.dtype) -> Any:
 class _Map:
     """A memfd of the daemon that this program has mapped: the memory, and a descriptor to map it again."""
 
-    __slots__ = ("memory", "fd", "__weakref__")
+    __slots__ = ("memory", "file", "__weakref__")
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.memory = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
-
-    def __del__(self) -> None:
-        os.close(self.fd)
+    def __init__(self, c: Connection) -> None:
+        """Take the descriptor of the newest answer of `c`."""
+        self.file, = c._own_loose()
+        self.memory = mmap.mmap(self.file.fd, os.fstat(self.file.fd).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
 
 
 def _map(t: Tensor) -> tuple[dict[str, Any], _Map]:
@@ -356,7 +354,7 @@ def _mapped(t: Tensor, c: Connection) -> tuple[dict[str, Any], _Map]:
             result = _read_fd(t, c)
         fd, number = result.pop("fd", None), result["map"]
         if fd is not None:
-            maps[number] = made = _Map(fd)
+            maps[number] = made = _Map(c)
             given.add(number)
         else:
             made = maps[number]
@@ -385,7 +383,7 @@ def to_numpy(t: Tensor, writable: bool) -> Any:
     if "Conjugate" in t._info["keys"] or "Negative" in t._info["keys"]:
         t = t.resolve_conj().resolve_neg()
     info, held = _map(t)
-    memory = held.memory if not writable else mmap.mmap(held.fd, len(held.memory), mmap.MAP_PRIVATE,
+    memory = held.memory if not writable else mmap.mmap(held.file.fd, len(held.memory), mmap.MAP_PRIVATE,
                                                         mmap.PROT_READ | mmap.PROT_WRITE)
     strides = [s * kind.itemsize for s in info["strides"]]
     base: Any = numpy.ndarray(shape, kind, memory, info["offset"], strides)

@@ -34,12 +34,14 @@ from __future__ import annotations
 import array
 import collections
 import fcntl
+import io
 import json
 import mmap
 import os
 import select
 import socket
 import struct
+from itertools import repeat, starmap
 
 from .errors import from_answer
 from .wire import attach, detach, from_wire, op_params
@@ -100,32 +102,25 @@ def _check_server(s: socket.socket, name: str) -> None:
                               f"DISPATCHD_SERVER_UID={uid}")
 
 
-class Fd:
-    """A file descriptor as the value of a member "fd" of the params.  It stays open until close(), or
-    until the object is collected.  map: the number that the newest answer gave to the memfd, for a
-    member "map" of later params; None: none yet."""
+class Fd(io.FileIO):
+    """A file descriptor as the value of a member "fd" of the params: Fd(number) takes it over, Fd(path) opens a file.  It
+    stays open until close(), or until the object is collected: both are C code, which no signal handler interrupts.
+    map: the number that the newest answer gave to the memfd, for a member "map" of later params; None: none yet."""
 
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
-        self.map: int | None = None
+    map: int | None = None
+    _finalizing = False  # hides FileIO's member, so that an object whose last reference ends gives no ResourceWarning
 
-    def fileno(self) -> int:
-        return self.fd
+    @property
+    def fd(self) -> int:
+        return self.fileno()
 
-    def close(self) -> None:
-        # An exception of a signal handler between the two steps leaves a descriptor open; in the other order the next
-        # close() would close what has got the number since.
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    __del__ = close
 
 
 def share(data: Any) -> Fd:
     """Return an Fd of a new memfd with these bytes, which nobody can write or resize: the daemon maps
     it without a copy."""
-    fd = Fd(os.memfd_create("dispatchd", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
+    # A list of what C code makes, so that no signal handler comes between a descriptor and the object that owns it.
+    fd, = list(map(Fd, map(os.memfd_create, ("dispatchd",), (os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING,))))
     with memoryview(data).cast("B") as bytes_:
         at = 0
         while at < len(bytes_):
@@ -152,6 +147,7 @@ class Client:
         # Attachments that are being received, see receive_message(): (offset and bytes of _in, attachments,
         # [number of bytes there, result of each recvmsg_into...], message, offset of the next message)
         self._body: Any = None
+        self._loose: list[int] = []  # descriptors of the newest message, until something else owns them
         self._out: list[Any] = []
         self._begun: list[Any] = []  # as _out, while the first bytes of a message with descriptors are sent
         self._last_id = 0
@@ -173,6 +169,7 @@ class Client:
             for fd in _descriptors(received):
                 os.close(fd)
         self._in = [0]
+        self._close_loose()
 
     def open(self) -> Client:
         """Return a Client with the same timeout on another connection of the session, for which no path
@@ -192,25 +189,19 @@ class Client:
         to its last element, which later calls that write the tensor change.  descriptor["strides"]
         tells how the elements lie there."""
         handle = tensor["tensor"] if isinstance(tensor, dict) else tensor
-        t = self.call("tensor.read", tensor=handle, **{"as": "fd"})
+        t = self._result_of("tensor.read", {"tensor": handle, "as": "fd"})
         self._keep(t)
         if t["map"] not in self._maps:  # a call that was interrupted got its descriptor
             self.notify("map.release", maps=[t["map"]])
-            t = self.call("tensor.read", tensor=handle, **{"as": "fd"})
+            t = self._result_of("tensor.read", {"tensor": handle, "as": "fd"})
             self._keep(t)
         return t, memoryview(self._maps[t["map"]])[t["offset"]:t["offset"] + t["nbytes"]]
 
     def _keep(self, result: dict[str, Any]) -> None:
-        """Map the memfd of a result of tensor.read, and close the descriptor of any other result."""
+        """Map the memfd of a result of tensor.read.  The next message closes the descriptor, as that of any other result."""
         fd = result.pop("fd", None)
-        if not isinstance(fd, int):
-            return
-        try:
-            if "map" in result:
-                self._maps[result["map"]] = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED,
-                                                      mmap.PROT_READ)
-        finally:
-            os.close(fd)
+        if isinstance(fd, int) and "map" in result:
+            self._maps[result["map"]] = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
 
     def _drop_fd(self, result: dict[str, Any]) -> None:
         """Keep the map of an answer that nobody waits for: the daemon passes its descriptor only once."""
@@ -227,6 +218,12 @@ class Client:
     def call(self, method: str, /, **params: Any) -> Any:
         """Call a method and return its result; raises Error if the daemon answers an error.
         RuntimeError: answers to send() were not received yet."""
+        result = self._result_of(method, params)
+        self._loose = []  # the caller owns them
+        return result
+
+    def _result_of(self, method: str, params: dict[str, Any]) -> Any:
+        """Return the result of a call; _loose owns its descriptors."""
         if self._sent:
             raise RuntimeError("receive() the answers to what was sent before a call()")
         return _result(self._answer(self._send(method, params)))
@@ -303,7 +300,7 @@ class Client:
             self._resume()
         out: list[Any] = [parts]
         if fds:  # they travel beside the first bytes
-            rights = _rights([f.fd for f in fds])
+            rights = _rights([f.fileno() for f in fds])
             self._sock.settimeout(self._timeout)
             self._begun = out
             try:
@@ -352,13 +349,15 @@ class Client:
         while self._sent and self._sent.popleft() != answer["id"]:
             if not isinstance(answer["id"], int):  # an error answer without an id
                 break
-        return _result(answer)
+        result = _result(answer)
+        self._loose = []
+        return result
 
     def _answer(self, id_: int) -> dict[str, Any]:
         """Return the answer to request id_.  Earlier answers belong to interrupted calls and are
         dropped."""
         while True:
-            answer: dict[str, Any] = self.receive_message()
+            answer: dict[str, Any] = self._next_message()
             for old in [n for n in self._given if isinstance(n, int) and n < id_]:  # of calls that were interrupted
                 if old != answer.get("id"):
                     del self._given[old]
@@ -375,6 +374,13 @@ class Client:
         """Return the next message as an object, with bytearrays as the values of "attachment" members.
 
         Raises ConnectionError at the end of the stream."""
+        message = self._next_message()
+        self._loose = []
+        return message
+
+    def _next_message(self) -> Any:
+        """Return the next message; _loose owns its descriptors until then, and is closed now."""
+        self._close_loose()
         if not self._has_body():
             at, end = self._in[0], self._line_end()
             data, rights = self._joined()
@@ -397,12 +403,23 @@ class Client:
 
     def _finish(self, message: Any, end: int, rights: list[Any]) -> Any:
         """Return `message` with its descriptors, the first of `rights`; what follows it in _in is at `end`."""
+        fds: list[int] = []
         if isinstance(message, dict) and message.get("fds"):
             fds, n = _descriptors((b"", rights)), message.pop("fds")
-            message, rights = attach(message, "fd", fds[:n]), _rights(fds[n:])
+            message, rights, fds = attach(message, "fd", fds[:n]), _rights(fds[n:]), fds[:n]
         data = self._in[1][0]
-        self._in[:] = [end, (data, rights)] if end < len(data) else [0]
+        rest = [end, (data, rights)] if end < len(data) else [0]
+        # No signal handler runs between these two steps: CPython looks for signals behind a call.
+        self._in[:] = rest
+        self._loose = fds
         return message
+
+    def _own_loose(self) -> list[Fd]:
+        """Return owners of the newest message's descriptors."""
+        return list(map(Fd, _popped(self._loose)))
+
+    def _close_loose(self) -> None:
+        list(map(os.close, _popped(self._loose)))
 
     def half_close(self) -> None:
         """Tell the daemon that no more requests follow; answers can still be received."""
@@ -466,6 +483,11 @@ class Client:
 def _descriptors(received: Any) -> list[int]:
     """Return the descriptors in a result of recvmsg."""
     return [fd for _, _, fds in received[1] for fd in array.array("i", fds)]
+
+
+def _popped(numbers: list[int]) -> Any:
+    """Yield the items of a list and remove them, by C code alone: what takes them in one step loses none to a signal."""
+    return starmap(numbers.pop, repeat((0,), len(numbers)))
 
 
 def _rights(fds: list[int]) -> list[tuple[int, int, bytes]]:

@@ -204,12 +204,9 @@ class Connection(Client):
             self._restore.pop(member, None)
 
     def _drop_fd(self, result: dict[str, Any]) -> None:
-        """Close the descriptor of an answer that nobody waits for, and end its map."""
-        fd = result.pop("fd", None)
-        if isinstance(fd, int):
-            os.close(fd)
-            if "map" in result:
-                self.notify("map.release", maps=[result["map"]])
+        """End the map of an answer that nobody waits for; the next message closes its descriptor."""
+        if isinstance(result.pop("fd", None), int) and "map" in result:
+            self.notify("map.release", maps=[result["map"]])
 
     def send_releases(self) -> None:
         """Release what was dropped without another message."""
@@ -261,7 +258,7 @@ class Connection(Client):
             try:
                 got = int(number)
             except ValueError:  # a notification, or an error about a line that the daemon could not read
-                message = self.receive_message()
+                message = self._next_message()
                 if "id" in message:
                     self._fail(pending.popleft(), message["error"])
                 else:
@@ -298,7 +295,7 @@ class Connection(Client):
 
     def _drop_answer(self) -> None:
         """Receive an answer that nobody waits for, and release the tensors in it."""
-        message = self.receive_message()
+        message = self._next_message()
         self._given.pop(message.get("id"), None)
         result = message.get("result")
         if isinstance(result, dict):

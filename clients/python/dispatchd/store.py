@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from typing import Any, Mapping
 
 from .client import Fd
@@ -30,7 +28,7 @@ def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]
         t._handle_on(c)
     path = os.fspath(path)
     beside = f"{path}.{os.getpid()}.new"
-    fd = Fd(os.open(beside, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666))
+    fd = Fd(beside, "w+")
     try:
         params: dict[str, Any] = {"fd": fd, "tensors": {k: t._h for k, t in tensors.items()}}
         if metadata is not None:
@@ -52,10 +50,8 @@ def load(path: "str | os.PathLike[str]", prefix: str | None = None, named: bool 
     named: give each tensor its name in the file, so that open_tensor() finds it; if one name is taken or not valid, no
     tensor is loaded."""
     c = current()
-    fd = Fd(os.open(os.fspath(path), os.O_RDONLY | os.O_CLOEXEC))
+    fd = Fd(os.fspath(path))
     try:
-        if stat.S_ISDIR(os.fstat(fd.fd).st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
         params: dict[str, Any] = {"fd": fd, "named": named} if prefix is None else {"fd": fd, "named": named, "prefix": prefix}
         answer = c.call("store.load", **params)
     finally:
