@@ -33,16 +33,14 @@ from __future__ import annotations
 
 import array
 import collections
-import fcntl
-import io
 import json
 import mmap
 import os
 import select
 import socket
 import struct
-from itertools import repeat, starmap
 
+from .descriptors import Fd as Fd, control_of, descriptors_of, popped, share as share
 from .errors import from_answer
 from .wire import attach, detach, from_wire, op_params
 
@@ -53,8 +51,6 @@ if TYPE_CHECKING:
 # most bytes of one recv, unless more are expected; a buffer is allocated each time
 _READ_BYTES = 1 << 14
 _CONTROL_BYTES = socket.CMSG_SPACE(16 * array.array("i").itemsize)  # for 16 descriptors
-# of fcntl.h; Python has names for them since 3.12
-_F_ADD_SEALS, _F_SEAL_SHRINK, _F_SEAL_GROW, _F_SEAL_WRITE = 1033, 2, 4, 8
 _PARTS = 64  # buffers of one sendmsg; Linux takes up to 1024
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _decode = json.JSONDecoder().raw_decode
@@ -102,33 +98,6 @@ def _check_server(s: socket.socket, name: str) -> None:
                               f"DISPATCHD_SERVER_UID={uid}")
 
 
-class Fd(io.FileIO):
-    """A file descriptor as the value of a member "fd" of the params: Fd(number) takes it over, Fd(path) opens a file.  It
-    stays open until close(), or until the object is collected: both are C code, which no signal handler interrupts.
-    map: the number that the newest answer gave to the memfd, for a member "map" of later params; None: none yet."""
-
-    map: int | None = None
-    _finalizing = False  # hides FileIO's member, so that an object whose last reference ends gives no ResourceWarning
-
-    @property
-    def fd(self) -> int:
-        return self.fileno()
-
-
-
-def share(data: Any) -> Fd:
-    """Return an Fd of a new memfd with these bytes, which nobody can write or resize: the daemon maps
-    it without a copy."""
-    # A list of what C code makes, so that no signal handler comes between a descriptor and the object that owns it.
-    fd, = list(map(Fd, map(os.memfd_create, ("dispatchd",), (os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING,))))
-    with memoryview(data).cast("B") as bytes_:
-        at = 0
-        while at < len(bytes_):
-            at += os.write(fd.fd, bytes_[at:])
-    fcntl.fcntl(fd.fd, _F_ADD_SEALS, _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_WRITE)
-    return fd
-
-
 class Client:
     """A connection to the daemon, made by connect()."""
 
@@ -166,7 +135,7 @@ class Client:
     def close(self) -> None:
         self._sock.close()
         for received in self._in[1:]:
-            for fd in _descriptors(received):
+            for fd in descriptors_of(received):
                 os.close(fd)
         self._in = [0]
         self._close_loose()
@@ -300,7 +269,7 @@ class Client:
             self._resume()
         out: list[Any] = [parts]
         if fds:  # they travel beside the first bytes
-            rights = _rights([f.fileno() for f in fds])
+            rights = control_of([f.fileno() for f in fds])
             self._sock.settimeout(self._timeout)
             self._begun = out
             try:
@@ -405,8 +374,8 @@ class Client:
         """Return `message` with its descriptors, the first of `rights`; what follows it in _in is at `end`."""
         fds: list[int] = []
         if isinstance(message, dict) and message.get("fds"):
-            fds, n = _descriptors((b"", rights)), message.pop("fds")
-            message, rights, fds = attach(message, "fd", fds[:n]), _rights(fds[n:]), fds[:n]
+            fds, n = descriptors_of((b"", rights)), message.pop("fds")
+            message, rights, fds = attach(message, "fd", fds[:n]), control_of(fds[n:]), fds[:n]
         data = self._in[1][0]
         rest = [end, (data, rights)] if end < len(data) else [0]
         # No signal handler runs between these two steps: CPython looks for signals behind a call.
@@ -416,10 +385,10 @@ class Client:
 
     def _own_loose(self) -> list[Fd]:
         """Return owners of the newest message's descriptors."""
-        return list(map(Fd, _popped(self._loose)))
+        return list(map(Fd, popped(self._loose)))
 
     def _close_loose(self) -> None:
-        list(map(os.close, _popped(self._loose)))
+        list(map(os.close, popped(self._loose)))
 
     def half_close(self) -> None:
         """Tell the daemon that no more requests follow; answers can still be received."""
@@ -478,20 +447,6 @@ class Client:
             end = have + found if found >= 0 else -1
         self._joined()
         return end + 1
-
-
-def _descriptors(received: Any) -> list[int]:
-    """Return the descriptors in a result of recvmsg."""
-    return [fd for _, _, fds in received[1] for fd in array.array("i", fds)]
-
-
-def _popped(numbers: list[int]) -> Any:
-    """Yield the items of a list and remove them, by C code alone: what takes them in one step loses none to a signal."""
-    return starmap(numbers.pop, repeat((0,), len(numbers)))
-
-
-def _rights(fds: list[int]) -> list[tuple[int, int, bytes]]:
-    return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds).tobytes())] if fds else []
 
 
 def _result(answer: dict[str, Any]) -> Any:

@@ -64,10 +64,9 @@ class Connection(Client):
         self.thread = threading.get_ident()
         self.thread_object = weakref.ref(threading.current_thread())
         self.session = session or Session(self)
-        self.pipelined = 0  # depth of `with pipelined():`
+        self.pipelined = self._lines_bytes = 0  # depth of `with pipelined():`; bytes of _lines
         self._pending: collections.deque[Cell] = collections.deque()  # requests without an answer
         self._lines: list[str] = []  # requests that are not sent yet
-        self._lines_bytes = 0
         self._alive: dict[int, Handle] = {}  # by handle, so that the references live
         self._drops: collections.deque[Any] = collections.deque()  # Handles and numbers to be released
         self._dropped = self._drops.append
@@ -98,6 +97,10 @@ class Connection(Client):
             self._drops.append(self._unowned)
         self._last_handle = self._unowned = handle = self._last_handle - 1
         return handle
+
+    def forget(self, method: str, name: str, what: Any) -> None:
+        """Send a notification before the next message.  It takes no lock: Python frees objects anywhere, any time."""
+        self._dropped('{"jsonrpc":"2.0","method":"%s","params":{"%s":%s}}\n' % (method, name, what))
 
     def request(self, method: str, params: str, into: int = 0) -> Cell:
         """Send a request whose answer has no attachment; wait for the answer unless calls are pipelined.
@@ -184,7 +187,7 @@ class Connection(Client):
         handles, lines = [], [""]
         for ref in self._taken:
             if ref.__class__ is not Handle:  # of a call that was interrupted: if there is none, no other is to be kept
-                lines.append(_RELEASE % ref)
+                lines.append(ref if ref.__class__ is str else _RELEASE % ref)
             elif (number := getattr(ref, "number", None)) is not None:
                 handles.append(number)
                 self._alive.pop(number, None)

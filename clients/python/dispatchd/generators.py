@@ -34,14 +34,8 @@ class Generator:
 
     def __del__(self) -> None:
         c = getattr(self, "_c", None)
-        if c is not None and not c.session.closed and c.lock.acquire(blocking=False):
-            try:
-                if not c._pending and not c._lines and not c._out:
-                    c.notify("generator.release", generators=[self._h])
-            except OSError:
-                pass  # the next call says that the daemon is lost
-            finally:
-                c.lock.release()
+        if c is not None and not c.session.closed:
+            c.forget("generator.release", "generators", [self._h])
 
     def _handle_on(self, c: Connection) -> str:
         if c.session is not self._c.session:

@@ -318,16 +318,9 @@ class _Made:
         return True
 
     def release(self) -> None:
-        """Let the daemon forget the program, unless its connection is in use."""
-        c = self.c
-        if not c.session.closed and c.lock.acquire(blocking=False):
-            try:
-                if not c._pending and not c._lines and not c._out:
-                    c.notify("program.release", program=self.number)
-            except OSError:
-                pass  # the next call says that the daemon is lost
-            finally:
-                c.lock.release()
+        """Let the daemon forget the program when the connection's next message is sent."""
+        if not self.c.session.closed:
+            self.c.forget("program.release", "program", self.number)
 
 
 class Program:
