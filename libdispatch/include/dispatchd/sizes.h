@@ -50,7 +50,8 @@ static inline void dp_copy_n(void *to, const void *from, size_t n, size_t each)
     size_t bytes;
     if (__builtin_mul_overflow(n, each, &bytes))
         __builtin_trap();
-    memcpy(to, from, bytes);
+    if (bytes > 0) /* C forbids memcpy() from NULL, of 0 bytes too */
+        memcpy(to, from, bytes);
 }
 
 static inline void dp_move_n(void *to, const void *from, size_t n, size_t each)
@@ -58,7 +59,8 @@ static inline void dp_move_n(void *to, const void *from, size_t n, size_t each)
     size_t bytes;
     if (__builtin_mul_overflow(n, each, &bytes))
         __builtin_trap();
-    memmove(to, from, bytes);
+    if (bytes > 0)
+        memmove(to, from, bytes);
 }
 
 static inline void dp_zero_n(void *to, size_t n, size_t each)
@@ -66,7 +68,8 @@ static inline void dp_zero_n(void *to, size_t n, size_t each)
     size_t bytes;
     if (__builtin_mul_overflow(n, each, &bytes))
         __builtin_trap();
-    memset(to, 0, bytes);
+    if (bytes > 0)
+        memset(to, 0, bytes);
 }
 
 enum { DP_SHAPE_TEXT = 512 }; /* bytes of printed sizes; longer texts are cut */

@@ -21,6 +21,7 @@ static char *answer(const char *line)
     if (request_parse(&rq))
         request_run(&rq);
     json_free(rq.root);
+    sync_drop(&state.failures);
     jw_text(&rq.out, "", 1);
     return rq.out.s;
 }
@@ -185,6 +186,7 @@ START_TEST(no_memory_for_an_answer)
         bool hit = dp_fault_hit();
         dp_fault_arm(0);
         json_free(rq.root);
+        sync_drop(&state.failures);
         ck_assert_int_eq(rq.out.len > 0, !rq.close_after);
         ck_assert(rq.out.len == 0 || rq.out.s[rq.out.len - 1] == '\n');
         jw_fini(&rq.out);
