@@ -2,17 +2,6 @@
 #include "graph.h"
 #include "dispatch/call/ctx.h"
 
-/* Mark value `r` and the value whose memory it shares as read. */
-static void mark(const dp_program *p, dp_ref r, bool *read)
-{
-    if (r == DPI_REF_NONE || !dpi_is_value(r))
-        return;
-    const dpi_share *share = &p->values[r].share;
-    read[r] = true;
-    if ((share->how == DPI_SAME || share->how == DPI_VIEW_OF) && dpi_is_value(share->base))
-        read[share->base] = true;
-}
-
 /* Mark the values that others may share memory with in a way that schemas do not tell: the elements
  * of a list, and values that SELECT chooses between. */
 static void mark_loose(const dp_program *p, bool *loose)
@@ -21,7 +10,7 @@ static void mark_loose(const dp_program *p, bool *loose)
         for (uint32_t i = 0; i < s->n_rets; i++) {
             uint32_t how = p->values[s->ret + i].share.how;
             for (uint32_t k = 0; k < s->n_args && (how == DPI_SEVERAL || how == DPI_UNKNOWN); k++)
-                mark(p, p->links[s->args + k], loose);
+                dpi_mark_shared(p, p->links[s->args + k], loose);
         }
 }
 
@@ -61,14 +50,14 @@ static void find_needed(const dp_program *p, bool *read, bool *loose, bool *need
 {
     mark_loose(p, loose);
     for (uint32_t i = 0; i < p->n_outputs; i++)
-        mark(p, p->outputs[i].ref, read);
+        dpi_mark_shared(p, p->outputs[i].ref, read);
     for (uint32_t i = p->n_steps; i-- > 0;) {
         const dpi_step *s = &p->steps[i];
         needed[i] = is_needed(p, s, read, loose);
         for (uint32_t k = 0; k < s->n_args && needed[i]; k++)
-            mark(p, p->links[s->args + k], read);
+            dpi_mark_shared(p, p->links[s->args + k], read);
         if (needed[i])
-            mark(p, s->when, read);
+            dpi_mark_shared(p, s->when, read);
     }
 }
 

@@ -338,9 +338,9 @@ static bool *find_strided(const dp_program *p)
         const dpi_step *s = &p->steps[i];
         if (!reads_by_strides(p, s))
             continue;
-        const dpi_share *share = &p->values[s->ret].share;
-        if ((share->how == DPI_SAME || share->how == DPI_VIEW_OF) && dpi_is_value(share->base))
-            strided[share->base] = true;
+        dp_ref root = dpi_root_of(p, s->ret);
+        if (root != s->ret)
+            strided[root] = true;
     }
     return strided;
 }

@@ -78,6 +78,23 @@ static inline bool dpi_is_value(dp_ref r)
     return DPI_REF_KIND(r) == DPI_REF_VALUE;
 }
 
+/* Return the value whose memory value `v` shares: one with memory of its own, or `v` itself, also if
+ * its memory is a constant's or not known. */
+static inline dp_ref dpi_root_of(const dp_program *p, dp_ref v)
+{
+    const dpi_share *share = &p->values[v].share;
+    bool shares = share->how == DPI_SAME || share->how == DPI_VIEW_OF;
+
+    return shares && dpi_is_value(share->base) ? share->base : v;
+}
+
+/* Mark `r`, if it is a value, and the value whose memory it shares. */
+static inline void dpi_mark_shared(const dp_program *p, dp_ref r, bool *marks)
+{
+    if (dpi_is_value(r))
+        marks[r] = marks[dpi_root_of(p, r)] = true;
+}
+
 #pragma GCC visibility pop
 
 #endif

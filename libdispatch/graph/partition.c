@@ -49,7 +49,6 @@ typedef struct splitter {
     dpi_value_size *sizes;
     bool *late;    /* [n_values] the value depends on the gradient of an output */
     bool *touched; /* [n_values] a step may write to the value's memory */
-    bool *forward; /* [n_steps] the forward has the step, whatever is saved */
     bool *saved;   /* [n_values] */
     bool *kept;    /* [n_steps] the program that is built has the step */
     bool *wanted;  /* [n_values] it needs the value */
@@ -60,7 +59,7 @@ static int no_memory(dp_ctx *ctx)
     return dpi_no_memory(&ctx->error, "the programs of a gradient");
 }
 
-/* Call for each value that step `s` reads: links of args, then `when`. */
+/* Step `s` reads n_reads() values: its arguments, then its condition, if it has one. */
 static uint32_t n_reads(const dpi_step *s)
 {
     return s->n_args + (s->when != DPI_REF_NONE);
@@ -159,13 +158,12 @@ static void save_all(splitter *x)
     const dp_program *p = x->p;
 
     mark_forward(x, false);
-    dp_copy_n(x->forward, x->kept, p->n_steps, sizeof(*x->kept));
     dp_zero_n(x->saved, p->n_values, sizeof(*x->saved));
     for (uint32_t i = 0; i < x->joint->n_inputs; i++)
         x->saved[i] = true;
     for (uint32_t i = 0; i < p->n_steps; i++)
         for (uint32_t k = 0; k < p->steps[i].n_rets; k++)
-            x->saved[p->steps[i].ret + k] = x->forward[i];
+            x->saved[p->steps[i].ret + k] = x->kept[i];
     mark_backward(x, x->saved);
     for (uint32_t i = 0; i < p->n_values; i++)
         x->saved[i] = x->saved[i] && x->wanted[i];
@@ -276,12 +274,9 @@ static int save_cut(splitter *x, bool all)
 /* Is `v` an input, or a view of one, that the forward writes at its end?  Then a copy is saved. */
 static bool is_overwritten(const splitter *x, uint32_t v)
 {
-    const dpi_share *share = &x->p->values[v].share;
-    bool shares =
-        (share->how == DPI_SAME || share->how == DPI_VIEW_OF) && dpi_is_value(share->base);
-    uint32_t base = shares ? share->base : v;
+    dp_ref root = dpi_root_of(x->p, v);
 
-    return base < x->p->n_inputs && x->p->values[base].written != 0;
+    return root < x->p->n_inputs && x->p->values[root].written != 0;
 }
 
 /* Return the memory of what is saved; each storage counts once, with its largest value. */
@@ -342,7 +337,7 @@ static int output_saved(splitter *x, dpi_rewrite *r)
         if (!x->saved[v])
             continue;
         snprintf(name, sizeof(name), "saved%u", n++);
-        rc = dp_builder_output(r->b, name, x->wanted[v] ? r->values[v] : DPI_REF_NONE);
+        rc = dp_builder_output(r->b, name, r->values[v]);
     }
     return rc;
 }
@@ -451,7 +446,7 @@ static int divide(dp_ctx *ctx, const dpi_joint *j, const dp_grad_options *o, dp_
 {
     const dp_program *p = j->p;
     splitter x = {.ctx = ctx, .joint = j, .p = p};
-    size_t n_marks = dp_size_plus(dp_size_times(4, p->n_values), dp_size_times(2, p->n_steps));
+    size_t n_marks = dp_size_plus(dp_size_times(4, p->n_values), p->n_steps);
     bool *marks = dp_calloc(dp_size_plus(n_marks, 1), sizeof(*marks));
 
     x.sizes = dp_malloc_n((size_t)p->n_values + 1, sizeof(*x.sizes));
@@ -461,8 +456,7 @@ static int divide(dp_ctx *ctx, const dpi_joint *j, const dp_grad_options *o, dp_
         x.saved = x.late + p->n_values;
         x.wanted = x.saved + p->n_values;
         x.touched = x.wanted + p->n_values;
-        x.forward = x.touched + p->n_values;
-        x.kept = x.forward + p->n_steps;
+        x.kept = x.touched + p->n_values;
         rc = dpi_value_sizes(ctx, p, j->fakes, x.sizes);
     }
     if (rc == 0)

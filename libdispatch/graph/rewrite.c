@@ -329,22 +329,11 @@ void dpi_find_touched(const dp_program *p, bool *touched)
             const dpi_share *share = &p->values[s->ret + i].share;
             bool *t = &touched[s->ret + i];
             *t = p->values[s->ret + i].written != 0 || share->how == DPI_UNKNOWN;
-            if ((share->how == DPI_SAME || share->how == DPI_VIEW_OF) && dpi_is_value(share->base))
-                *t |= touched[share->base];
+            dp_ref root = dpi_root_of(p, s->ret + i);
+            *t |= root != s->ret + i && touched[root];
             for (uint32_t k = 0; k < s->n_args && share->how == DPI_SEVERAL; k++)
                 *t |= dpi_is_value(p->links[s->args + k]) && touched[p->links[s->args + k]];
         }
-}
-
-/* Mark the value whose memory `r` shares. */
-static void mark_base(const dp_program *p, dp_ref r, bool *kept)
-{
-    if (!dpi_is_value(r))
-        return;
-    const dpi_share *share = &p->values[r].share;
-    kept[r] = true;
-    if ((share->how == DPI_SAME || share->how == DPI_VIEW_OF) && dpi_is_value(share->base))
-        kept[share->base] = true;
 }
 
 void dpi_find_kept(const dp_program *p, bool *kept)
@@ -353,7 +342,7 @@ void dpi_find_kept(const dp_program *p, bool *kept)
 
     dp_zero_n(kept, p->n_values, sizeof(*kept));
     for (uint32_t i = 0; i < p->n_outputs; i++)
-        mark_base(p, p->outputs[i].ref, kept);
+        dpi_mark_shared(p, p->outputs[i].ref, kept);
     for (uint32_t k = p->n_steps; k-- > 0;) {
         const dpi_step *s = &p->steps[k];
         bool any = false, passes = s->kind == DP_STEP_LIST || s->kind == DP_STEP_ITEM ||
@@ -364,6 +353,6 @@ void dpi_find_kept(const dp_program *p, bool *kept)
             any_unknown |= kept[s->ret + i] && how == DPI_UNKNOWN;
         }
         for (uint32_t i = 0; i < s->n_args && (any || any_unknown); i++)
-            mark_base(p, p->links[s->args + i], kept);
+            dpi_mark_shared(p, p->links[s->args + i], kept);
     }
 }

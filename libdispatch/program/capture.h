@@ -62,7 +62,6 @@ typedef struct dpi_captured_output {
 } dpi_captured_output;
 
 struct dp_capture {
-    dp_registry *reg;
     dp_arena *arena;     /* holds names, geometries, and what constants point to */
     dp_key key;          /* the key at which calls are recorded: Functionalize or Tracer */
     bool numbers, fakes; /* dp_capture_options */

@@ -105,7 +105,8 @@ static inline dp_program *pass(dp_program *p, const char *name)
 
 /* -- running -- */
 
-/* What a run gave: the tensors of its inputs, then those of its outputs. */
+/* The outcome of one run of a program: the tensors among its inputs and its outputs after the run,
+ * those of the inputs first. */
 typedef struct outcome {
     int rc;
     char message[300];
