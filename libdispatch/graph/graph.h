@@ -78,8 +78,8 @@ static inline bool dpi_is_value(dp_ref r)
     return DPI_REF_KIND(r) == DPI_REF_VALUE;
 }
 
-/* Return the value whose memory value `v` shares: one with memory of its own, or `v` itself, also if
- * its memory is a constant's or not known. */
+/* Return the value whose memory value `v` shares: one with memory of its own, or `v` itself, also
+ * if its memory is a constant's or not known. */
 static inline dp_ref dpi_root_of(const dp_program *p, dp_ref v)
 {
     const dpi_share *share = &p->values[v].share;
