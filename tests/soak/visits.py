@@ -38,11 +38,11 @@ class Doomed(dispatchd.Client):
             super()._send_parts([b"".join(parts)[:self.bytes_]], fds)
         raise Gone
 
-    def receive_message(self):
+    def _next_message(self):  # which call(), receive() and receive_message() read
         if self.answers == 0:
             raise Gone
         self.answers -= 1
-        return super().receive_message()
+        return super()._next_message()
 
 
 class Visit:
