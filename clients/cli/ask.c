@@ -48,6 +48,13 @@ bool params_count(cli *c, cJSON *params, const char *name, const char *text)
 
 /* -- requests -- */
 
+int print_lost(const dpc_error *err)
+{
+    end_progress();
+    fprintf(stderr, "dispatchctl: %s\n", err->message);
+    return CLI_NO_CONNECTION;
+}
+
 /* Send one request and wait for its answer; takes ownership of `params`.  cJSON would change the
  * last digits of numbers, so the text is written by json_text(). */
 static int send_request(cli *c, const char *method, cJSON *params, dpc_answer **a)
@@ -62,10 +69,7 @@ static int send_request(cli *c, const char *method, cJSON *params, dpc_answer **
     dpc_request_free(r);
     if (rc == 0 && dpc_receive(c->client, -1, a, &err) == 0)
         return CLI_OK;
-    end_progress();
-    if (!c->quiet)
-        fprintf(stderr, "dispatchctl: %s\n", err.message);
-    return CLI_NO_CONNECTION;
+    return c->quiet ? CLI_NO_CONNECTION : print_lost(&err);
 }
 
 /* Print an error of the daemon, "TypeError: aten::mm: MESSAGE"; the operator is added only where
@@ -121,11 +125,8 @@ static int connect_client(cli *c)
 
     options.socket = c->socket;
     options.no_hello = true; /* most commands need no session and no limits: one round trip less */
-    if (dpc_connect(&options, &c->client, &err) != 0) {
-        if (!c->quiet)
-            fprintf(stderr, "dispatchctl: %s\n", err.message);
-        return CLI_NO_CONNECTION;
-    }
+    if (dpc_connect(&options, &c->client, &err) != 0)
+        return c->quiet ? CLI_NO_CONNECTION : print_lost(&err);
     dpc_on_notification(c->client, pass_notification, c);
     if (c->session == NULL)
         return CLI_OK;
@@ -175,10 +176,7 @@ int wait_notification(cli *c)
 {
     dpc_error err;
 
-    if (dpc_wait(c->client, -1, &err) == 0)
-        return CLI_OK;
-    fprintf(stderr, "dispatchctl: %s\n", err.message);
-    return CLI_NO_CONNECTION;
+    return dpc_wait(c->client, -1, &err) == 0 ? CLI_OK : print_lost(&err);
 }
 
 void disconnect(cli *c)

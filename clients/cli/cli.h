@@ -43,7 +43,7 @@ typedef struct verb {
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
     verbs_grad[], verbs_store[], verbs_service[], verbs_metrics[], verbs_watch[], verbs_top[],
-    verbs_bench[], verbs_completion[];
+    verbs_bench[], verbs_conform[], verbs_completion[];
 
 /* -- words.c -- */
 
@@ -79,6 +79,8 @@ int ask(cli *c, const char *method, cJSON *params, void (*show)(const cJSON *res
 int fetch(cli *c, const char *method, cJSON *params, cJSON **result);
 /* Wait for a message of the daemon, when no answer is outstanding: a notification. */
 int wait_notification(cli *c);
+/* Print why the connection broke; returns CLI_NO_CONNECTION. */
+int print_lost(const dpc_error *err);
 /* Close the connection; the next request connects again. */
 void disconnect(cli *c);
 

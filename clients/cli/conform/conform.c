@@ -1,0 +1,194 @@
+/* conform.c -- verb conform: which operators give on a device what they give on the reference */
+#include "conform.h"
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEADLINE_MS = 10000 };
+
+typedef struct options {
+    const char *device, *against, *plugin, *other, *op, *samples, *junit, *page;
+    uint32_t dtypes;
+    uint64_t seed;
+    double slow;
+} options;
+
+static bool take_number(cli *c, const char *name, double *out)
+{
+    const char *text = take_option(c, name);
+    char *end;
+
+    if (text == NULL)
+        return true;
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0' && *out >= 0 && isfinite(*out))
+        return true;
+    usage(c, "%s wants a number of 0 or more, not '%s'", name, text);
+    return false;
+}
+
+static bool take_dtype(cli *c, uint32_t *out)
+{
+    const char *name = take_option(c, "--dtype");
+    dpc_dtype dtype = name ? dtype_named(name) : DPC_DTYPE_OTHER;
+
+    *out = name ? 1u << (dtype & 31) : UINT32_MAX;
+    if (name == NULL || dtype != DPC_DTYPE_OTHER)
+        return true;
+    usage(c, "no dtype '%s'", name);
+    return false;
+}
+
+static bool take_options(cli *c, options *o)
+{
+    double seed = 0;
+
+    memset(o, 0, sizeof(*o));
+    o->device = take_option(c, "--device");
+    o->against = take_option(c, "--against");
+    o->plugin = take_option(c, "--plugin");
+    o->op = take_option(c, "--op");
+    o->samples = take_option(c, "--samples");
+    o->junit = take_option(c, "--junit");
+    o->page = take_option(c, "--html");
+    if (!take_number(c, "--seed", &seed) || !take_number(c, "--slow", &o->slow) ||
+        !take_dtype(c, &o->dtypes) || !words_fit(c, 0, o->plugin ? 1 : 0))
+        return false;
+    o->other = c->n_words > 0 ? c->words[0] : NULL;
+    o->seed = (uint64_t)seed;
+    if (o->device == NULL)
+        usage(c, "--device names the device to be checked");
+    return o->device != NULL;
+}
+
+/* -- targets -- */
+
+/* The daemons of a run: the one that is checked, and another one to compare with. */
+typedef struct hosts {
+    host first, second;
+    cli other;
+    target reference, on;
+} hosts;
+
+static bool connect_to(cli *c)
+{
+    cJSON *status;
+    int rc = fetch(c, "server.status", params_new(), &status);
+
+    if (rc == CLI_OK)
+        cJSON_Delete(status);
+    return rc == CLI_OK;
+}
+
+/* Set up both targets, with the daemons that have to be started. */
+static bool find_targets(cli *c, const options *o, hosts *h, const char *const *first,
+                         const char *const *second)
+{
+    bool is_socket = o->against != NULL && strchr(o->against, '/') != NULL;
+
+    memset(h, 0, sizeof(*h));
+    h->on = (target){.c = c, .device = o->device, .deadline_ms = DEADLINE_MS};
+    h->reference = (target){.c = c, .device = "cpu", .deadline_ms = DEADLINE_MS};
+    if (o->plugin != NULL) {
+        if (!host_start(&h->first, o->other ? second : first))
+            return false;
+        h->on.c = h->reference.c = &h->first.c;
+    } else if (!connect_to(c)) {
+        return false;
+    }
+    if (o->other != NULL) { /* --plugin OLD NEW: the device of the old build is the reference */
+        if (!host_start(&h->second, first))
+            return false;
+        h->reference.c = &h->second.c;
+        h->reference.device = o->device;
+    } else if (is_socket) {
+        h->other.socket = o->against;
+        h->reference.c = &h->other;
+        h->reference.device = o->device;
+        if (!connect_to(&h->other))
+            return false;
+    } else if (o->against != NULL) {
+        h->reference.device = o->against;
+    }
+    return target_probe(&h->reference) && target_probe(&h->on);
+}
+
+static void release_targets(hosts *h)
+{
+    disconnect(&h->other);
+    host_stop(&h->first);
+    host_stop(&h->second);
+}
+
+/* -- the verb -- */
+
+static int exit_code(const suite *s)
+{
+    if (!s->complete)
+        return CLI_NO_CONNECTION;
+    return s->count[VERDICT_SLOWER] + s->count[VERDICT_MISSING] + s->count[VERDICT_DIFFERS] +
+                       s->count[VERDICT_HANGS] + s->count[VERDICT_CRASHED] >
+                   0
+               ? CLI_ERROR
+               : CLI_OK;
+}
+
+static int report(cli *c, const suite *s, const options *o)
+{
+    if (c->json) {
+        cJSON *out = report_json(s);
+        print_json(out);
+        cJSON_Delete(out);
+    } else {
+        report_text(s);
+    }
+    bool ok = o->junit == NULL || report_junit(s, o->junit);
+    ok = (o->page == NULL || report_page(s, o->page)) && ok;
+    return ok ? exit_code(s) : CLI_ERROR;
+}
+
+static int conform(cli *c)
+{
+    static const char *const places[] = {"../proto/samples/calls.jsonl",
+                                         "../share/dispatchd/samples/calls.jsonl", NULL};
+    options o;
+    samples from;
+    schemas ops;
+    hosts h;
+
+    if (!take_options(c, &o))
+        return CLI_USAGE;
+    const char *first[] = {o.plugin, NULL}, *second[] = {o.other, NULL};
+    char *path = o.samples ? text_printf("%s", o.samples) : find_file(places);
+    bool ok = samples_read(&from, path, o.op);
+    free(path);
+    if (!ok || from.n == 0) {
+        samples_free(&from);
+        return ok ? usage(c, "no operator contains '%s'", o.op ? o.op : "") : CLI_USAGE;
+    }
+    int rc = find_targets(c, &o, &h, first, second) ? CLI_OK : CLI_NO_CONNECTION;
+    if (rc == CLI_OK)
+        rc = schemas_read(&ops, h.on.c, &from);
+    if (rc == CLI_OK) {
+        suite s = {.device = o.device, .reference = o.other ? o.plugin : o.against ? o.against : "cpu", .seed = o.seed, .slow = o.slow};
+        suite_run(&s, &from, &ops, o.dtypes, &h.reference, &h.on, o.plugin ? &h.first : NULL);
+        rc = report(c, &s, &o);
+        suite_free(&s);
+        schemas_free(&ops);
+    }
+    release_targets(&h);
+    samples_free(&from);
+    return rc;
+}
+
+/* clang-format would set the sentences in columns. */
+/* clang-format off */
+const verb verbs_conform[] = {
+    {"conform", "--device NAME [--op TEXT] [--dtype D] [--seed N] [--slow N] [--against NAME|SOCKET] "
+     "[--plugin FILE.so [NEW.so]] [--junit FILE] [--html FILE] [--samples FILE]",
+     "call operators on a device and on the CPU, and tell what differs", conform},
+    {NULL, NULL, NULL, NULL},
+};
+/* clang-format on */
