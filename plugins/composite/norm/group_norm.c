@@ -2,6 +2,7 @@
  * (aten/src/ATen/native/group_norm.cpp). */
 #include "check_rank.h"
 #include "core/chain.h"
+#include "lib/group_norm.h"
 
 /* -- group norm -- */
 
@@ -83,8 +84,9 @@ static int group_norm_math(dp_ctx *ctx, dp_tensor *input, dp_tensor *weight, dp_
     dp_tensor *y = NULL, *m = NULL, *r = NULL, *const none = NULL;
     DP_VIEW(x, input);
 
-    (void)channels, (void)size;
-    c.rc = check_rank(ctx, &x);
+    c.rc = check_group_sizes(ctx, &x, n, channels, size, groups);
+    if (c.rc == 0)
+        c.rc = check_rank(ctx, &x);
     dp_tensor *t = CHAIN(&c, "aten::view", "Tli>T", input, flat, (size_t)3);
     if (c.rc == 0)
         c.rc = dp_invoke(ctx, "aten::native_batch_norm", "ToToToToTbff>TTT", t, none, none, none,

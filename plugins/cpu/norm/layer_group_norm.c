@@ -8,6 +8,7 @@
  * native_layer_norm_backward. */
 #include "norm.h"
 #include "core/dense.h"
+#include "lib/group_norm.h"
 #include "lib/layer_norm.h"
 #include "core/pack.h"
 
@@ -233,24 +234,11 @@ typedef struct group {
 static int check_sizes(dp_ctx *ctx, const group *g, dp_tensor *input, dp_tensor *weight,
                        dp_tensor *bias)
 {
-    int64_t want;
     DP_VIEW(x, input);
+    int rc = check_group_sizes(ctx, &x, g->n, g->channels, g->size, g->groups);
 
-    if (g->groups <= 0)
-        return dp_fail(ctx, DP_ERUNTIME, "Expected num groups to be greater than 0, got %" PRId64,
-                       g->groups);
-    if (g->n < 0 || g->channels < 0 || g->size < 0 || g->channels % g->groups != 0)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected number of channels in input to be divisible by num_groups, but "
-                       "got %" PRId64 " channels and num_groups=%" PRId64,
-                       g->channels, g->groups);
-    if (__builtin_mul_overflow(g->n, g->channels, &want) ||
-        __builtin_mul_overflow(want, g->size, &want) || want != x.numel)
-        return dp_fail(ctx, DP_ERUNTIME,
-                       "Expected input to have N * C * HxW elements, of %" PRId64 ", %" PRId64
-                       " and %" PRId64 ", but got %" PRId64,
-                       g->n, g->channels, g->size, x.numel);
-    int rc = dense_check_type(ctx, "GroupNormKernelImpl", x.dtype, DENSE_FLOATS);
+    if (rc == 0)
+        rc = dense_check_type(ctx, "GroupNormKernelImpl", x.dtype, DENSE_FLOATS);
     if (rc == 0 && weight != NULL)
         rc = check_count(ctx, "weight", weight, g->channels, x.dtype);
     return rc < 0 || bias == NULL ? rc : check_count(ctx, "bias", bias, g->channels, x.dtype);
