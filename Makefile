@@ -285,6 +285,8 @@ where: binaries ## say where OP=index_put is defined and its kernels are
 	$(Q)BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/lib:clients/python $(PYTHON) tests/lib/where.py '$(OP)'
 errors: all ## print every distinct error text of wrong calls and requests, for reading
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh tests/run.sh tests/operators/error_texts.py '$(T)'
+samples: all ## write proto/samples anew, from PyTorch's samples (needs python3-torch)
+	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) sh tests/run.sh tests/operators/record/record_samples.py
 conformance: all ## compare operators with PyTorch (needs python3-torch)
 	$(Q)BUILD=$(BUILD) PYTHON=$(PYTHON) PARTS='tests/operators/run.py tests/operators/test_*.py' sh tests/run.sh
 check-grad: all ## compare gradients with PyTorch's and with finite differences (needs python3-torch)
@@ -331,4 +333,4 @@ clean: ## remove every build directory
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge conformance check-grad memory valgrind soak demo bench bench-aten fuzz fuzzers fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean
+.PHONY: help docs map where errors all binaries arm64 deps check sweep-huge samples conformance check-grad memory valgrind soak demo bench bench-aten fuzz fuzzers fmt fmt-check lint symbols frozen pages install uninstall dist deb package-check clean

@@ -172,7 +172,12 @@ static int conform(cli *c)
     if (rc == CLI_OK)
         rc = schemas_read(&ops, h.on.c, &from);
     if (rc == CLI_OK) {
-        suite s = {.device = o.device, .reference = o.other ? o.plugin : o.against ? o.against : "cpu", .seed = o.seed, .slow = o.slow};
+        suite s = {.device = o.device,
+                   .reference = o.other     ? o.plugin
+                                : o.against ? o.against
+                                            : "cpu",
+                   .seed = o.seed,
+                   .slow = o.slow};
         suite_run(&s, &from, &ops, o.dtypes, &h.reference, &h.on, o.plugin ? &h.first : NULL);
         rc = report(c, &s, &o);
         suite_free(&s);

@@ -27,7 +27,7 @@ typedef struct element {
 } element;
 
 bool dtype_is_complex(dpc_dtype dtype);
-bool dtype_is_real(dpc_dtype dtype); /* a floating-point dtype that is not complex */
+bool dtype_is_real(dpc_dtype dtype);    /* a floating-point dtype that is not complex */
 bool dtype_is_integer(dpc_dtype dtype); /* also bool */
 /* Return the dtype with this name; DPC_DTYPE_OTHER: there is none. */
 dpc_dtype dtype_named(const char *name);
@@ -92,7 +92,7 @@ void samples_free(samples *s);
 /* An operator as registry.describe tells it. */
 typedef struct schema {
     char *name;
-    cJSON *arguments, *returns; /* NULL: the registry does not have it */
+    cJSON *arguments, *returns;    /* NULL: the registry does not have it */
     struct schema *in_place, *out; /* the overloads with the same arguments; NULL: none */
 } schema;
 
@@ -149,8 +149,8 @@ struct outcome;
 
 /* Make the call of a sample in a form.  `first` is the outcome of FORM_GIVEN on the reference.  false: the sample has no such
  * form; nothing is to be freed. */
-bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype dtype, uint64_t seed,
-               const struct outcome *first);
+bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype dtype,
+               uint64_t seed, const struct outcome *first);
 void trial_free(trial *t);
 
 /* -- trial.c -- */
@@ -246,27 +246,27 @@ typedef struct cell {
     dpc_dtype dtype;
     int count[N_VERDICTS];
     verdict worst;
-    char *why;        /* owned: the first fault of the worst kind */
-    char *call;       /* owned: the call that it was found with */
-    double ns[2];     /* the kernel's nanoseconds on the reference and on the device, in FORM_LARGE */
+    char *why;    /* owned: the first fault of the worst kind */
+    char *call;   /* owned: the call that it was found with */
+    double ns[2]; /* the kernel's nanoseconds on the reference and on the device, in FORM_LARGE */
 } cell;
 
 typedef struct suite {
     const char *device, *reference;
     uint64_t seed;
-    double slow;      /* VERDICT_SLOWER: a kernel takes longer than so many times the reference's */
+    double slow; /* VERDICT_SLOWER: a kernel takes longer than so many times the reference's */
     size_t n;
-    cell *cells; /* [n], in order of operators, then of dtypes */
+    cell *cells;           /* [n], in order of operators, then of dtypes */
     int count[N_VERDICTS]; /* of all cells */
     int restarts;
     bool complete; /* all calls were made */
-    bool guards; /* outputs had guard elements around them */
+    bool guards;   /* outputs had guard elements around them */
 } suite;
 
 /* Make the calls of all samples on both targets.  `dtypes`: bits of those wanted.  `mine`: the daemon
  * of `on` if this command has started it, else NULL. */
-void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes, target *reference,
-               target *on, host *mine);
+void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,
+               target *reference, target *on, host *mine);
 void suite_free(suite *s);
 
 /* -- report.c, page.c -- */

@@ -97,8 +97,9 @@ static uint16_t to_bfloat(double x)
 
 /* Integers as C types and their dtypes. */
 #define INTEGERS(X)                                                                                \
-    X(DPC_UINT8, uint8_t) X(DPC_INT8, int8_t) X(DPC_INT16, int16_t) X(DPC_INT32, int32_t)          \
-        X(DPC_INT64, int64_t) X(DPC_BOOL, uint8_t)
+    X(DPC_UINT8, uint8_t)                                                                          \
+    X(DPC_INT8, int8_t) X(DPC_INT16, int16_t) X(DPC_INT32, int32_t) X(DPC_INT64, int64_t)          \
+        X(DPC_BOOL, uint8_t)
 
 element element_read(dpc_dtype dtype, const void *at)
 {
@@ -174,11 +175,11 @@ void element_write(dpc_dtype dtype, void *at, element e)
 /* Return the place of a finite number among those of the dtype: adjacent ones differ by 1. */
 static double place(dpc_dtype dtype, double x)
 {
-    int digits = dtype == DPC_FLOAT16    ? 10
-                 : dtype == DPC_BFLOAT16 ? 7
+    int digits = dtype == DPC_FLOAT16                             ? 10
+                 : dtype == DPC_BFLOAT16                          ? 7
                  : dtype == DPC_FLOAT32 || dtype == DPC_COMPLEX64 ? 23
                                                                   : 52;
-    int least = dtype == DPC_FLOAT16                                    ? -14
+    int least = dtype == DPC_FLOAT16                              ? -14
                 : dtype == DPC_FLOAT64 || dtype == DPC_COMPLEX128 ? -1022
                                                                   : -126;
     int exponent;

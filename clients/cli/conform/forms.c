@@ -8,8 +8,8 @@
 enum { LARGE = 1 << 16 }; /* elements of FORM_LARGE, enough for several threads */
 
 const char *const form_names[N_FORMS] = {
-    "as given",       "strided",    "NaN and infinities", "in place",     "out=",
-    "out= of another shape", "out= empty", "empty",              "0 dimensions", "large",
+    "as given",   "strided", "NaN and infinities", "in place", "out=", "out= of another shape",
+    "out= empty", "empty",   "0 dimensions",       "large",
 };
 
 /* -- elements -- */
@@ -97,7 +97,8 @@ static void make_inputs(trial *t, const op_sample *s, uint64_t seed)
 static void name_dtype(cJSON *value, dpc_dtype dtype)
 {
     for (cJSON *j = value->child; j != NULL; j = j->next) {
-        if (cJSON_IsString(j) && strcmp(j->valuestring, "*") == 0 && strcmp(j->string ? j->string : "", "device") != 0)
+        if (cJSON_IsString(j) && strcmp(j->valuestring, "*") == 0 &&
+            strcmp(j->string ? j->string : "", "device") != 0)
             need(cJSON_SetValuestring(j, dpc_dtype_name(dtype)));
         name_dtype(j, dtype);
     }
@@ -133,7 +134,20 @@ static void copy_elements(input *to, const input *from)
     }
 }
 
-/* Give each packed tensor gaps: strides that are twice as long in samples with an even hash, else in
+/* Test whether input `i` is an argument by name, as outputs are. */
+static bool is_named(const trial *t, size_t i)
+{
+    const cJSON *j;
+
+    cJSON_ArrayForEach(j, t->kwargs)
+    {
+        if (number_of(j, "tensor") == -(double)i - 1)
+            return true;
+    }
+    return false;
+}
+
+/* Give each packed tensor that is no output gaps: strides that are twice as long in samples with an even hash, else in
  * the other order of dimensions, too. */
 static bool make_strided(trial *t, bool turned)
 {
@@ -142,7 +156,7 @@ static bool make_strided(trial *t, bool turned)
     for (size_t i = 0; i < t->n; i++) {
         input *in = &t->inputs[i], packed = *in;
         geometry *g = &in->geometry;
-        if (!is_packed(g) || geometry_count(g) < 2)
+        if (!is_packed(g) || geometry_count(g) < 2 || is_named(t, i))
             continue;
         int64_t stride = 2;
         for (int d = 0; d < g->ndim; d++) {
@@ -181,7 +195,8 @@ static bool make_special(trial *t, const op_sample *s)
         if (!is_drawn(s, i) || in->dtype != t->dtype)
             continue;
         for (int64_t e = 0; e < in->geometry.elements; e += 3, next++)
-            element_write(in->dtype, element_at(in, e), (element){values[next % COUNT(values)], 0, 0});
+            element_write(in->dtype, element_at(in, e),
+                          (element){values[next % COUNT(values)], 0, 0});
     }
     return next > 0;
 }
@@ -197,7 +212,9 @@ static const geometry *one_shape(const op_sample *s)
             return NULL;
         if (g->ndim == 0)
             continue;
-        if (shape != NULL && (g->ndim != shape->ndim || memcmp(g->shape, shape->shape, (size_t)g->ndim * sizeof(*g->shape)) != 0))
+        if (shape != NULL &&
+            (g->ndim != shape->ndim ||
+             memcmp(g->shape, shape->shape, (size_t)g->ndim * sizeof(*g->shape)) != 0))
             return NULL;
         shape = g;
     }
@@ -288,8 +305,8 @@ static bool make_outputs(trial *t, form f, const schema *op, const outcome *firs
 
 /* -- forms -- */
 
-bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype dtype, uint64_t seed,
-               const outcome *first)
+bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype dtype,
+               uint64_t seed, const outcome *first)
 {
     bool ok = true;
 

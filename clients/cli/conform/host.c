@@ -127,7 +127,8 @@ bool host_start(host *h, const char *const *plugins)
     const char *tmp = getenv("TMPDIR");
 
     memset(h, 0, sizeof(*h));
-    snprintf(h->folder, sizeof(h->folder), "%s/conform-XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+    snprintf(h->folder, sizeof(h->folder), "%s/conform-XXXXXX",
+             tmp && strlen(tmp) < 40 ? tmp : "/tmp");
     if (mkdtemp(h->folder) == NULL) {
         fprintf(stderr, "dispatchctl: %s: %s\n", h->folder, strerror(errno));
         h->folder[0] = '\0';
@@ -170,7 +171,8 @@ static char *crash_text(const host *h)
     }
     if (f != NULL)
         fclose(f);
-    char *text = text_printf("the daemon ended%s%s%s%s", signal ? ": " : "", signal ? signal : "", call ? " in " : "", call ? call : "");
+    char *text = text_printf("the daemon ended%s%s%s%s", signal ? ": " : "", signal ? signal : "",
+                             call ? " in " : "", call ? call : "");
     free(signal);
     free(call);
     return text;

@@ -5,17 +5,20 @@
 #include <string.h>
 
 static const char *const head =
-    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>conform</title>\n<style>\n"
+    "<!doctype html>\n<html lang=\"en\"><head><meta "
+    "charset=\"utf-8\"><title>conform</title>\n<style>\n"
     "body{font:14px system-ui,sans-serif;margin:1.5em;color:#222}\n"
     "h1{font-size:1.3em}table{border-collapse:collapse}\n"
     "th{font-weight:500;text-align:left;padding:2px 8px;position:sticky;top:0;background:#fff}\n"
-    "td{padding:1px 2px}td.op{padding-right:1em;font-family:ui-monospace,monospace;white-space:nowrap}\n"
+    "td{padding:1px "
+    "2px}td.op{padding-right:1em;font-family:ui-monospace,monospace;white-space:nowrap}\n"
     "button.cell{width:5.5em;height:1.6em;border:0;border-radius:3px;color:#fff;cursor:pointer;"
     "font-size:.8em}\n"
     ".pass{background:#2e7d32}.fell{background:#8d9db0}.slower{background:#c79100}"
     ".missing{background:#777}.differs{background:#c62828}.hangs{background:#6a1b9a}"
     ".crashed{background:#000}\n"
-    "#detail{position:fixed;right:1em;bottom:1em;max-width:45em;background:#fff;border:1px solid #999;"
+    "#detail{position:fixed;right:1em;bottom:1em;max-width:45em;background:#fff;border:1px solid "
+    "#999;"
     "border-radius:6px;padding:1em;box-shadow:0 2px 12px #0003;white-space:pre-wrap;"
     "font-family:ui-monospace,monospace}\n#detail:empty{display:none}\n"
     "#filters label{margin-right:1em}\n</style></head><body>\n";
@@ -49,7 +52,8 @@ static const char *const script =
     "for(const v of verdicts){if(!found.counts[v])continue;const box=make('input',{type:'checkbox',"
     "checked:true,onchange:()=>{box.checked?off.delete(v):off.add(v);draw()}});\n"
     "filters.append(make('label',{},box,' '+v+' ('+found.counts[v]+' calls)'))}\n"
-    "filters.append(make('input',{placeholder:'operator',oninput:e=>{text=e.target.value;draw()}}));\n"
+    "filters.append(make('input',{placeholder:'operator',oninput:e=>{text=e.target.value;draw()}}))"
+    ";\n"
     "document.getElementById('dtypes').append(make('th',{textContent:'operator'}),"
     "...dtypes.map(d=>make('th',{textContent:d})));\ndraw();\n</script></body></html>\n";
 

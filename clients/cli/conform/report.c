@@ -32,8 +32,8 @@ void report_text(const suite *s)
     }
     for (int v = 0; v < N_VERDICTS; v++)
         total += s->count[v];
-    printf("%s beside %s: %d calls of %zu operators and dtypes, seed %llu\n", s->device, s->reference, total,
-           s->n, (unsigned long long)s->seed);
+    printf("%s beside %s: %d calls of %zu operators and dtypes, seed %llu\n", s->device,
+           s->reference, total, s->n, (unsigned long long)s->seed);
     for (int v = 0; v < N_VERDICTS; v++)
         if (s->count[v] > 0 || v == VERDICT_PASS)
             printf("%8d %s\n", s->count[v], verdict_names[v]);

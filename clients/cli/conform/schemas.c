@@ -135,8 +135,7 @@ static bool fits(const schema *s, const schema *other, bool out)
 
     for (bool first = true; a != NULL && b != NULL; a = a->next, b = b->next, first = false)
         if (strcmp(text_of(a, "name"), text_of(b, "name")) != 0 ||
-            !same_type(text_of(a, "type"), text_of(b, "type")) ||
-            is_written(b) != (!out && first))
+            !same_type(text_of(a, "type"), text_of(b, "type")) || is_written(b) != (!out && first))
             return false;
     if (a != NULL)
         return false;

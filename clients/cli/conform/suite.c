@@ -11,9 +11,9 @@ enum { N_DTYPES = 16, TIMES = 3, DRAW_MS = 100, RECONNECT_MS = 10000 };
 
 /* How many samples of an operator and dtype are called in each form. */
 static const int most[N_FORMS] = {
-    [FORM_GIVEN] = 1 << 30,   [FORM_STRIDED] = 1 << 30, [FORM_SPECIAL] = 3, [FORM_IN_PLACE] = 3,
-    [FORM_OUT] = 2,           [FORM_OUT_SHAPE] = 1,     [FORM_OUT_EMPTY] = 1, [FORM_EMPTY] = 1,
-    [FORM_SCALAR] = 1,        [FORM_LARGE] = 1,
+    [FORM_GIVEN] = 1 << 30, [FORM_STRIDED] = 1 << 30, [FORM_SPECIAL] = 3,   [FORM_IN_PLACE] = 3,
+    [FORM_OUT] = 2,         [FORM_OUT_SHAPE] = 1,     [FORM_OUT_EMPTY] = 1, [FORM_EMPTY] = 1,
+    [FORM_SCALAR] = 1,      [FORM_LARGE] = 1,
 };
 
 typedef struct run {
@@ -21,9 +21,9 @@ typedef struct run {
     target *reference, *on;
     host *mine;
     int made[N_FORMS];
-    cell *now; /* of the operator and dtype */
+    cell *now;       /* of the operator and dtype */
     char *fell_back; /* owned: what fell back in the first call of `now` */
-    bool ended; /* the daemon is gone for good */
+    bool ended;      /* the daemon is gone for good */
 } run;
 
 static double now_ms(void)
@@ -120,7 +120,8 @@ static bool try(run *r, const trial *t, form f, outcome *keep)
     cell *c = r->now;
 
     trial_run(t, r->reference, false, &want);
-    if (want.state == STATE_LOST || want.state == STATE_HUNG) { /* it says nothing about the device */
+    if (want.state == STATE_LOST ||
+        want.state == STATE_HUNG) { /* it says nothing about the device */
         bool lost = want.state == STATE_LOST;
         char *text = lost ? connect_again(r) : NULL;
         if (lost && text != NULL)
@@ -142,7 +143,8 @@ static bool try(run *r, const trial *t, form f, outcome *keep)
         time_both(r, t);
         if (is_slow(r)) {
             v = VERDICT_SLOWER;
-            why = text_printf("%.1f us in the kernel, %.1f us on the reference", c->ns[1] / 1e3, c->ns[0] / 1e3);
+            why = text_printf("%.1f us in the kernel, %.1f us on the reference", c->ns[1] / 1e3,
+                              c->ns[0] / 1e3);
         }
     }
     if (v == VERDICT_CRASHED || (v == VERDICT_HANGS && r->mine != NULL)) {
@@ -209,8 +211,8 @@ static void run_cell(run *r, const op_sample *at, size_t n, const schema *op, dp
     r->fell_back = NULL;
 }
 
-void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes, target *reference,
-               target *on, host *mine)
+void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,
+               target *reference, target *on, host *mine)
 {
     run r = {.s = s, .reference = reference, .on = on, .mine = mine};
     bool shown = isatty(STDERR_FILENO), drawn = false;

@@ -135,8 +135,8 @@ static void keep_value(result_value *out, const dpc_answer *a, const dpc_value *
     dpc_error err;
 
     memset(out, 0, sizeof(*out));
-    out->is_tensor = dpc_value_kind(v) == DPC_KIND_TENSOR && dpc_value_tensor(a, v, &t, &err) == 0 &&
-                     t.ndim <= CONFORM_DIMS;
+    out->is_tensor = dpc_value_kind(v) == DPC_KIND_TENSOR &&
+                     dpc_value_tensor(a, v, &t, &err) == 0 && t.ndim <= CONFORM_DIMS;
     if (!out->is_tensor) {
         out->text = v ? json_text(v) : text_printf("null");
         return;
@@ -210,7 +210,8 @@ static void keep(outcome *out, const trial *t, dpc_answer *const *answers)
     for (; out->n_after < t->n; out->n_after++) {
         const dpc_answer *a = answers[t->n + 1 + out->n_after];
         const cJSON *v = dpc_answer_result(a);
-        keep_value(&out->after[out->n_after], a, dpc_answer_outputs(a) > 0 ? dpc_answer_output(a, 0) : v);
+        keep_value(&out->after[out->n_after], a,
+                   dpc_answer_outputs(a) > 0 ? dpc_answer_output(a, 0) : v);
     }
 }
 
@@ -321,7 +322,8 @@ static char *argument_text(const trial *t, const cJSON *j)
         const input *in = &t->inputs[(int)-tensor->valuedouble - 1];
         char *text = text_printf("%s[", dpc_dtype_name(in->dtype));
         for (int d = 0; d < in->geometry.ndim; d++)
-            text = joined(text, d > 0 ? ", " : "", "", text_printf("%lld", (long long)in->geometry.shape[d]));
+            text = joined(text, d > 0 ? ", " : "", "",
+                          text_printf("%lld", (long long)in->geometry.shape[d]));
         return joined(text, "", "", text_printf("]"));
     }
     if (cJSON_IsObject(j) && device == NULL && j->child != NULL)
@@ -341,7 +343,8 @@ char *trial_text(const trial *t)
 
     for (const cJSON *j = t->args->child; j != NULL; j = j->next, separator = ", ")
         text = joined(text, separator, "", argument_text(t, j));
-    for (const cJSON *j = t->kwargs ? t->kwargs->child : NULL; j != NULL; j = j->next, separator = ", ")
+    for (const cJSON *j = t->kwargs ? t->kwargs->child : NULL; j != NULL;
+         j = j->next, separator = ", ")
         text = joined(text, separator, j->string, argument_text(t, j));
     return joined(text, "), ", "", text_printf("%s", form_names[t->form]));
 }

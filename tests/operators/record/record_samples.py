@@ -210,6 +210,13 @@ def spread(samples):
     return samples if len(samples) <= SAMPLES else [samples[i * len(samples) // SAMPLES] for i in range(SAMPLES)]
 
 
+def wellposed(func, args):
+    """False where the result is decided by rounding: a variance plus a negative eps, the norm of a single element."""
+    if name_of(func) == "native_layer_norm" and math.prod(args[1]) == 1:
+        return False
+    return not any(a.name == "eps" and isinstance(v, float) and v < 0 for a, v in zip(func._schema.arguments, args))
+
+
 def calls_of(info, dtype):
     """The backend calls of some samples of an OpInfo."""
     for seed in (torch.manual_seed, random.seed, numpy.random.seed):
@@ -304,7 +311,7 @@ def main():
             if dtype not in info.dtypes:
                 continue
             for func, args, kwargs in calls_of(info, dtype):
-                if not name_of(func).startswith(test_samples.SKIPPED):
+                if not name_of(func).startswith(test_samples.SKIPPED) and wellposed(func, args):
                     lines.add(name, func, args, kwargs, dtype)
         print(name, len(lines.found), file=sys.stderr, flush=True)
     found = lines.sorted()
