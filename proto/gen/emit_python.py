@@ -63,7 +63,8 @@ from .autograd import (autocast as autocast, enable_grad as enable_grad, inferen
                        is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
                        no_grad as no_grad, set_grad_enabled as set_grad_enabled)
 from .client import Client as Client, Fd as Fd, share as share, socket_path as socket_path
-from .connection import Connection as Connection, connect as connect, current as current, use as use
+from .connection import Connection as Connection
+from .defaults import connect as connect, current as current, use as use
 from .dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from .dtypes import dtype as dtype, finfo as finfo, iinfo as iinfo
 from .errors import (AbiMismatch as AbiMismatch, AlreadyExists as AlreadyExists, Busy as Busy, Cancelled as Cancelled,

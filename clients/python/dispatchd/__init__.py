@@ -13,7 +13,8 @@ import sys
 from importlib import import_module
 
 from .client import Client, Fd, share, socket_path
-from .connection import Connection, connect, current, use
+from .connection import Connection
+from .defaults import connect, current, use
 from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, InvalidParams,
                      NotFound, ParseError, PluginCrashed, PluginError, ResourceExhausted)
 from .wire import from_wire, op_params, to_wire

@@ -9,7 +9,8 @@ import collections
 import functools
 from typing import Any, Callable
 
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .encode import encode, find_connection
 from .operators import NUMBERS_AS_TENSORS
 from .schema import Schema, parse

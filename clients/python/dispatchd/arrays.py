@@ -14,7 +14,8 @@ from typing import Any
 
 from . import dtypes
 from .client import share
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .errors import from_answer
 from .tensors import Tensor, make
 

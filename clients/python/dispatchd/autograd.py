@@ -6,7 +6,8 @@ import functools
 import json
 from typing import Any, Sequence
 
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .dtypes import of
 from .encode import connection_of, encode
 from .tensors import Tensor, wrap

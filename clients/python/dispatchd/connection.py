@@ -1,22 +1,20 @@
 """connection.py -- a connection as tensors use it: calls that need no handle from the daemon, releases that ride on
-the next message, pipelining, threads and forks.
+the next message, pipelining and threads.
 
 A call of an operator that returns one tensor chooses the handle of its result itself, an integer below 0, and its
 answer is kept as the line that came: most programs never look at the shape of an intermediate result."""
 
 from __future__ import annotations
 
-import atexit
 import collections
 import json
-import os
 import socket
 import threading
 import weakref
 from itertools import repeat, starmap
 
 from . import private
-from .client import Client, _connected, socket_path
+from .client import Client
 from .errors import Closed, DaemonLost, Error, call_site, from_answer
 from .session import Session, sweep
 from .wire import from_wire
@@ -39,7 +37,7 @@ else:
     Cell = list
 _UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its results are released
 
-_local = threading.local()
+local = threading.local()  # .current, .stack: see defaults.py and __enter__()
 _all: "weakref.WeakSet[Connection]" = weakref.WeakSet()
 
 
@@ -409,92 +407,17 @@ class Connection(Client):
         Client.close(self)
         if self.session.daemon_pid:
             private.reap(self.session.daemon_pid)
-        if getattr(_local, "current", None) is self:
-            del _local.current
+        if getattr(local, "current", None) is self:
+            del local.current
 
     def __enter__(self) -> "Connection":
-        stack = _local.__dict__.setdefault("stack", [])
-        stack.append(_local.__dict__.get("current"))
-        _local.current = self
+        stack = local.__dict__.setdefault("stack", [])
+        stack.append(local.__dict__.get("current"))
+        local.current = self
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-        before = _local.stack.pop()
+        before = local.stack.pop()
         if before is not None:
-            _local.current = before
-
-
-def connect(path: "str | os.PathLike[str] | None" = None, timeout: float | None = None) -> Connection:
-    """Return a Connection to the daemon at `path`, else at $DISPATCHD_SOCKET, else at the usual place
-    (docs/operating.md).  If neither is named and no daemon listens at the usual place, start a private daemon,
-    which ends with this program.
-
-    timeout: seconds to wait for each step of sending or receiving, then TimeoutError is raised; None: no limit.
-    PermissionError: the server runs as a user other than this one, root and the one whose number is in
-    $DISPATCHD_SERVER_UID."""
-    named = path or os.environ.get("DISPATCHD_SOCKET")
-    try:
-        return Connection(_connected(socket_path(path)), timeout)
-    except (FileNotFoundError, ConnectionRefusedError):
-        if named:
-            raise
-    s, pid = private.start()
-    c = Connection(s, timeout)
-    c.session.daemon_pid = pid
-    return c
-
-
-_default: Connection | None = None
-_default_lock = threading.Lock()
-
-
-def current() -> Connection:
-    """Return this thread's connection for functions without tensors: that of the innermost `with`, or of use(),
-    else one of the default session, which begins at the first use."""
-    global _default
-    here: Connection | None = getattr(_local, "current", None)
-    if here is None:
-        with _default_lock:
-            if _default is None or _default.session.closed:
-                _default = connect()
-            here = _default
-        if here.thread != threading.get_ident():
-            here = here.session.here()
-        _local.current = here
-    elif here.session.closed:
-        del _local.current
-        return current()
-    return here
-
-
-def use(connection: Connection) -> Connection:
-    """Make `connection` the one that this thread's functions use, and return it."""
-    if not isinstance(connection, Connection):
-        raise TypeError(f"use() takes a connection of connect(), got {type(connection).__name__}")
-    _local.current = connection
-    return connection
-
-
-def _after_fork() -> None:
-    """In a child: connections of the parent are the parent's, and tensors of theirs cannot be used."""
-    global _default, _default_lock, _local
-    for c in list(_all):
-        c.session.closed = "this tensor belongs to the process that has forked this one: a child makes its own"
-        c._sock.close()  # the parent's descriptor stays open; no message ends its session
-        c._drops.clear()
-        c.lock = threading.RLock()
-    _all.clear()
-    _default, _default_lock, _local = None, threading.Lock(), threading.local()
-
-
-def _at_exit() -> None:
-    """Close what is still open: nobody else closes the default connection."""
-    for c in list(_all):
-        if not c.session.closed:
-            c.session.closed = "the program ends"
-        c._sock.close()
-
-
-atexit.register(_at_exit)
-os.register_at_fork(after_in_child=_after_fork)
+            local.current = before

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import dtypes
 from .arrays import create, to_numpy
-from .connection import current
+from .defaults import current
 from .tensors import Tensor
 
 _NAME = b"dltensor"

@@ -7,7 +7,8 @@ import sys
 import threading
 from typing import Any, Callable, TYPE_CHECKING
 
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .dtypes import dtype, of
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .encode import encode
 from .tensors import Tensor, wrap
 

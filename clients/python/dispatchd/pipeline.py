@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 
 
 class pipelined:

@@ -10,7 +10,8 @@ import tempfile
 from typing import Any
 
 from . import private
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .errors import PluginError
 
 _folder: tempfile.TemporaryDirectory[str] | None = None

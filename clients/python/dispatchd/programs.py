@@ -9,7 +9,8 @@ from typing import Any, Callable
 
 from . import autograd
 from .api import call_named, known
-from .connection import Cell, Connection, current
+from .connection import Cell, Connection
+from .defaults import current
 from .encode import connection_of, encode
 from .tensors import Tensor, make
 

@@ -7,7 +7,8 @@ import json
 import os
 from typing import Any, Callable
 
-from .connection import Connection, current
+from .connection import Connection
+from .defaults import current
 from .encode import encode, find_connection
 from .tensors import Tensor
 

@@ -6,7 +6,7 @@ import os
 from typing import Any, Mapping
 
 from .client import Fd
-from .connection import current
+from .defaults import current
 from .encode import connection_of
 from .tensors import Tensor, wrap
 
