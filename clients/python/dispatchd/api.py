@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 from .connection import Connection
 from .defaults import current
-from .encode import encode, find_connection
+from .encode import encode, encode_kwargs, encode_str, find_connection
 from .operators import NUMBERS_AS_TENSORS
 from .schema import Schema, parse
 
@@ -90,7 +90,8 @@ def run(o: _Operator, function: str, args: tuple[Any, ...], kwargs: dict[str, An
     if at is not None and len(args) > at and args[at].__class__ is int:
         args = (*args[:at], list(args[at:]))
     if kwargs:
-        parts = []
+        parts: list[str] = []
+        taken: dict[str, str] = {}
         for name, value in kwargs.items():
             if name == "out":
                 out = value
@@ -104,7 +105,10 @@ def run(o: _Operator, function: str, args: tuple[Any, ...], kwargs: dict[str, An
             elif name == "requires_grad" and o.factory and name not in o.names:
                 wants_grad = bool(value)
             else:
-                parts.append(f'"{o.keyword(name, function)}":{encode(value, c)}')
+                keyword = o.keyword(name, function)
+                if taken.setdefault(keyword, name) != name:  # two members of one name are no JSON that the daemon takes
+                    raise TypeError(f"{function}() got one argument by two names: '{taken[keyword]}' and '{name}'")
+                parts.append(f'"{keyword}":{encode(value, c)}')
         more = ',"kwargs":{' + ",".join(parts) + "}" if parts else ""
     text = ",".join([encode(a, c) for a in args])
     if o.in_place and args and isinstance(args[0], Tensor):
@@ -179,8 +183,7 @@ def operator(name: str) -> Function:
     if o is None:
         def unknown(*args: Any, **kwargs: Any) -> Any:
             c = find_connection(args, kwargs)
-            more = ',"kwargs":{' + ",".join(f'"{k}":{encode(v, c)}' for k, v in kwargs.items()) + "}" if kwargs else ""
-            outputs = c.outputs(name, ",".join([encode(a, c) for a in args]), more)
+            outputs = c.outputs(encode_str(name)[1:-1], ",".join([encode(a, c) for a in args]), encode_kwargs(kwargs, c))
             return results(outputs, c, None, None, args, kwargs)
         unknown.__name__ = rest
         return unknown

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .tensors import Tensor
 
 _dumps = json.JSONEncoder(ensure_ascii=False).encode
+_literal = json.JSONEncoder(allow_nan=False).encode
 _MOST_INT = 1 << 53  # integers from here on are strings in JSON
 
 
@@ -94,8 +95,21 @@ def encode(v: Any, c: Connection) -> str:
     if isinstance(v, (list, tuple)):
         return "[" + ",".join([encode(w, c) for w in v]) + "]"
     if isinstance(v, dict):  # a literal of the protocol
-        return _dumps(v)
+        return _encode_literal(v)
     return _encode_other(v, c)
+
+
+def encode_kwargs(kwargs: dict[str, Any], c: Connection) -> str:
+    """Return keyword arguments as a further param of a call; their names may be any text."""
+    return ',"kwargs":{' + ",".join([f"{encode_str(k)}:{encode(v, c)}" for k, v in kwargs.items()]) + "}" if kwargs else ""
+
+
+def _encode_literal(v: Any) -> str:
+    try:
+        return _literal(v)
+    except ValueError as e:
+        raise ValueError(f"a dict is given as a literal of docs/protocol.md, and is not JSON: {e}; nan and inf are spelled "
+                         'as strings there: "nan"') from None
 
 
 def _encode_array(v: Any, c: Connection) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 from .connection import Connection
 from .defaults import current
-from .encode import encode, find_connection
+from .encode import encode, encode_kwargs, find_connection
 from .tensors import Tensor
 
 
@@ -53,8 +53,8 @@ def explain(f: Any, *args: Any, **kwargs: Any) -> Explanation:
 
     f: an operator: dispatchd.add, dispatchd.ops.aten.add.Tensor, or its name."""
     c = find_connection(args, kwargs)
-    more = ',"kwargs":{' + ",".join(f'"{k}":{encode(v, c)}' for k, v in kwargs.items()) + "}" if kwargs else ""
-    return Explanation(c.waited("registry.explain", f'"op":{encode(_op_name(f, c), c)},"args":{encode(list(args), c)}{more}'))
+    op = encode(_op_name(f, c), c)
+    return Explanation(c.waited("registry.explain", f'"op":{op},"args":{encode(list(args), c)}{encode_kwargs(kwargs, c)}'))
 
 
 class Table:
