@@ -1,0 +1,170 @@
+"""test_threads.py -- threads, connections and forked children that use tensors of the Python package."""
+
+import gc
+import os
+import threading
+
+from harness import contains, equal, less, main
+import dispatchd as dd
+
+
+def fails(f, kind, *parts):
+    """f must raise `kind` with a message that has every part; returns the exception."""
+    try:
+        got = f()
+    except kind as e:
+        for part in parts:
+            contains(str(e), part, "message")
+        return e
+    raise AssertionError(f"got {got!r}, want {kind.__name__}")
+
+
+def status():
+    return dd.current().call("server.status")
+
+
+def test_threads_have_connections_of_one_session():
+    x = dd.ones(1000)
+    failed = []
+
+    def work(k):
+        try:
+            with dd.no_grad():
+                for i in range(50):
+                    equal((x * k + i).sum().item(), 1000.0 * (k + i))
+            equal(dd.current().session is x._c.session, True)
+            equal(dd.current() is x._c, False)
+        except Exception as e:
+            failed.append(e)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    equal(failed, [])
+    equal(dd.is_grad_enabled(), True, "the mode is the thread's")
+
+
+def test_threads_that_end_leave_nothing():
+    x = dd.ones(3)
+    gc.collect()
+    (x + 1).tolist()
+    before, files = status()["tensors"], len(os.listdir("/proc/self/fd"))
+    kept = []
+
+    def work(k):
+        with dd.pipelined():
+            kept.extend(x + k for _ in range(100))
+    for k in range(50):
+        t = threading.Thread(target=work, args=(k,))
+        t.start()
+        t.join()
+    less(len(os.listdir("/proc/self/fd")) - files, 5, "connections of 50 threads that have ended")
+    equal([t.tolist() for t in kept], [[k + 1.0] * 3 for k in range(50) for _ in range(100)], "their tensors")
+    less(4900, status()["tensors"] - before, "tensors that are kept")
+    kept.clear()
+    for _ in range(600):
+        x + 1
+    less(status()["tensors"] - before, 65, "tensors after the last reference")
+
+
+def test_threads_share_a_program():
+    x = dd.ones(3, requires_grad=True)
+    twice = dd.program(lambda a: a * 2)
+    failed = []
+
+    def work(k):
+        try:
+            with dd.no_grad() if k % 2 else dd.enable_grad():
+                for i in range(30):
+                    equal((twice(x).requires_grad, twice(x).tolist()), (k % 2 == 0, [2.0] * 3), f"thread {k}, call {i}")
+        except BaseException as e:
+            failed.append(e)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    equal(failed, [])
+
+
+def test_a_fork_beside_a_call_of_another_thread():
+    x = dd.ones(3)
+    ended = threading.Event()
+
+    def busy():
+        while not ended.is_set():
+            (x + 1).tolist()
+    t = threading.Thread(target=busy)
+    t.start()
+    for k in range(10):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                x + 1
+            except RuntimeError as e:
+                code = 0 if "forked" in str(e) and (dd.ones(2) + 1).tolist() == [2.0, 2.0] else 2
+            finally:
+                os._exit(code)
+        equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, f"child {k}")
+    ended.set()
+    t.join()
+    equal((x + 1).tolist(), [2.0] * 3)
+
+
+def test_a_tensor_that_is_not_there_yet_is_used_by_another_thread():
+    with dd.pipelined():
+        x = dd.ones(3) + 1
+        found = []
+        t = threading.Thread(target=lambda: found.append((x * 2).tolist()))
+        t.start()
+        t.join()
+    equal(found, [[4.0] * 3])
+
+
+def test_a_forked_child_has_its_own_session():
+    x = dd.ones(3)
+    number = dd.current().call("server.hello")["session"]
+    r, w = os.pipe()
+    child = os.fork()
+    if child == 0:
+        said = []
+        try:
+            x + 1
+        except RuntimeError as e:
+            said.append(str(e))
+        said.append(str(dd.ones(2).sum().item()))
+        said.append(str(dd.current().call("server.hello")["session"] != number or
+                        dd.current().session.daemon_pid != 0))
+        os.write(w, "|".join(said).encode())
+        os._exit(0)
+    os.close(w)
+    said = b""
+    while part := os.read(r, 4096):
+        said += part
+    os.close(r)
+    os.waitpid(child, 0)
+    words = said.decode().split("|")
+    contains(words[0], "forked")
+    equal(words[1:], ["2.0", "True"])
+    equal((x + 1).tolist(), [2.0] * 3, "the parent goes on")
+
+
+def test_connections_side_by_side():
+    one, two = dd.connect(), dd.connect()
+    with one:
+        x = dd.ones(2)
+        equal(x._c, one)
+        with two:
+            y = dd.ones(2)
+            equal(y._c, two)
+            equal(one.session is two.session, False)
+            fails(lambda: x + y, RuntimeError, "another connection's session", "x.numpy()")
+        equal((x + 1).tolist(), [2.0, 2.0])
+    fails(lambda: x + 1, RuntimeError, "closed")
+    fails(lambda: x.tolist(), RuntimeError, "closed")
+    equal(dd.ones(1).tolist(), [1.0], "the default session goes on")
+
+
+main()
