@@ -11,6 +11,7 @@ import json
 import socket
 import threading
 import weakref
+from copy import copy
 from itertools import repeat, starmap
 
 from . import private
@@ -159,7 +160,7 @@ class Connection(Client):
         answer = cell[0]
         if answer.__class__ is not bytes:
             self._unowned = 0
-            raise answer
+            raise copy(answer)
         return cell
 
     def _traced(self, params: str, cell: Cell) -> Cell:
@@ -324,14 +325,16 @@ class Connection(Client):
             return answer  # type: ignore[no-any-return]
         if self._failed is cell or (self._failed is not None and self._failed[0] is answer):
             self._failed = None
-        raise answer.with_traceback(None) if answer is not None else DaemonLost("the call was interrupted")
+        # A copy: the traceback of what is raised refers to the frames of its callers, and they to what is kept.  Their tensors
+        # would live until the collector of cycles finds them.
+        raise copy(answer) if answer is not None else DaemonLost("the call was interrupted")
 
     def raise_failed(self) -> None:
         """Take all answers; raise the first error that nobody has read."""
         self.settle()
         if self._failed is not None:
             error, self._failed = self._failed[0], None
-            raise error.with_traceback(None)
+            raise copy(error)
 
     def call(self, method: str, /, **params: Any) -> Any:
         with self.lock:
@@ -383,7 +386,7 @@ class Connection(Client):
         for cell in cells:
             if cell[0].__class__ is not bytes:
                 self._failed = None if self._failed is cell else self._failed
-                raise cell[0]
+                raise copy(cell[0])
         return [_decode(cell[0].decode())["result"] for cell in cells]
 
     # -- the end ----------------------------------------------------------------------------------

@@ -44,6 +44,10 @@ class Error(Exception):
         self.type = type_of(error)
         super().__init__(self.message if type(self) is not Error else f"{self.type}: {self.message}")
 
+    def __reduce__(self) -> Any:
+        """Let copy and pickle make it of the answer, as multiprocessing does to bring an error to the parent."""
+        return from_answer, ({"code": self.code, "message": self.message, "data": self.data},), self.__dict__
+
 
 class NotFound(Error, LookupError):
     """There is no operator, tensor, name or plugin like that."""

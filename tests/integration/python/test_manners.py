@@ -108,6 +108,34 @@ def test_pipelined_results_are_those_of_calls():
         equal(got, want, str(ops))
 
 
+def test_failed_calls_keep_no_tensors():
+    """Without the collector of cycles: the traceback of an error has the frames of its callers."""
+    def pipelined(x, read):
+        with dd.pipelined():
+            y = x @ dd.ones(4)
+            read(y)
+    x = dd.ones(3)
+    calls = [lambda x: x @ dd.ones(4), lambda x: x.sort(9), lambda x: x[7], lambda x: x.add_(dd.ones(4)), lambda x: x.backward(),
+             lambda x: pipelined(x, lambda y: y.tolist()), lambda x: pipelined(x, lambda y: None), lambda x: dd.optim.SGD([x * 2, x @ x], 1),
+             lambda x: dd.current().call("tensor.describe", tensor=999), lambda x: dd.tensor([1], device="none")]
+
+    def one(f):
+        mine = dd.ones(3, requires_grad=f is calls[7])
+        fails(lambda: f(mine), Exception)
+    gc.collect()
+    gc.disable()
+    try:
+        x + 1
+        before = status()["tensors"]
+        for n, f in enumerate(calls):
+            for _ in range(5):
+                one(f)
+            x + 1
+            less(status()["tensors"] - before, 2, f"tensors that call {n} has left")
+    finally:
+        gc.enable()
+
+
 def test_dropped_tensors_are_released():
     gc.collect()
     dd.synchronize()
