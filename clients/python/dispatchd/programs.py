@@ -296,7 +296,7 @@ def _own(c: Connection, handle: int) -> Tensor:
     for ref in list(c._drops):
         if getattr(ref, "number", ref) == handle:
             c._drops.remove(ref)
-    return make(c, handle, [None, 0, None])
+    return make(c, handle, [None, 0, None, c])
 
 
 class _Made:
@@ -318,10 +318,12 @@ class _Made:
                 self.rates[i] = optimizer, group, settings, rate, now
         return True
 
-    def release(self) -> None:
-        """Let the daemon forget the program when the connection's next message is sent."""
-        if not self.c.session.closed:
-            self.c.forget("program.release", "program", self.number)
+    def __del__(self) -> None:
+        """Let the daemon forget the program when the connection's next message is sent.  A thread that has just taken it out
+        of Program._made, and is about to run it, keeps it."""
+        c = self.c.session.first() or self.c  # a thread's connection may have ended
+        if not c.session.closed:
+            c.forget("program.release", "program", self.number)
 
 
 class Program:
@@ -352,6 +354,8 @@ class Program:
         if made is None or (made.rates and not made.is_current(c)):
             return self._record(key, args, kwargs, tensors)
         number, captured, kept, kind = made.number, made.names, made.kept, made.kind
+        if c.pipelined:
+            c.holding(made)
         inputs = ",".join([f'"arg{i}":{t._handle_on(c)}' for i, t in enumerate(tensors)] +
                           [f'"{n}":{t._handle_on(c)}' for n, t in zip(captured, kept)])
         if kind is Tensor:
@@ -395,21 +399,16 @@ class Program:
             {"name": n, "type": "Tensor"} for n in names]
         number = c.call("program.create", inputs=listed, steps=[json.loads(s) for s in steps],
                         outputs=[o["ref"] for o in outputs])["program"]
-        for other, old in list(self._made.items()):
-            if other == key or other[0].closed:
-                del self._made[other]
-                old.release()
+        for other in list(self._made):
+            if other[0].closed:
+                self._made.pop(other, None)
         self._made[key] = _Made(c, number, names, kept, Tensor if isinstance(result, Tensor) else type(result), recording.rates)
         return _replaced(result, {id(stand_ins[id(t)]): t for t in tensors})
 
     def text(self) -> str:
         """Return the steps of the programs that were recorded, as text."""
-        return "\n".join(m.c.call("program.describe", program=m.number, format="text")["text"]
-                         for m in self._made.values() if not m.c.session.closed)
-
-    def __del__(self) -> None:
-        for made in getattr(self, "_made", {}).values():
-            made.release()
+        return "\n".join(m.c.session.here().call("program.describe", program=m.number, format="text")["text"]
+                         for m in list(self._made.values()) if not m.c.session.closed)
 
 
 def program(f: Callable[..., Any]) -> Program:
