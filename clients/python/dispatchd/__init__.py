@@ -16,7 +16,7 @@ from .client import Client, Fd, share, socket_path
 from .connection import Connection
 from .defaults import connect, current, use
 from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, InvalidParams,
-                     NotFound, ParseError, PluginCrashed, PluginError, ResourceExhausted)
+                     InvalidRequest, NotFound, ParseError, PluginCrashed, PluginError, ResourceExhausted)
 from .wire import from_wire, op_params, to_wire
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package

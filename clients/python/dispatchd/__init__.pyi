@@ -15,7 +15,8 @@ from .dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
 from .dtypes import dtype as dtype, finfo as finfo, iinfo as iinfo
 from .errors import (AbiMismatch as AbiMismatch, AlreadyExists as AlreadyExists, Busy as Busy, Cancelled as Cancelled,
                      Closed as Closed, DaemonLost as DaemonLost, DeadlineExceeded as DeadlineExceeded, Error as Error,
-                     InvalidParams as InvalidParams, NotFound as NotFound, ParseError as ParseError, PluginCrashed as PluginCrashed, PluginError as PluginError,
+                     InvalidParams as InvalidParams, InvalidRequest as InvalidRequest,
+                     NotFound as NotFound, ParseError as ParseError, PluginCrashed as PluginCrashed, PluginError as PluginError,
                      ResourceExhausted as ResourceExhausted)
 from .functions import broadcast_shapes as broadcast_shapes, is_tensor as is_tensor, numel as numel, unique as unique
 from .generators import (Generator as Generator, get_rng_state as get_rng_state, manual_seed as manual_seed, seed as seed,

@@ -244,7 +244,7 @@ def get_grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
 def set_grad(t: Tensor, value: Tensor | None) -> None:
     """Replace the gradient of `t`; None removes it."""
     c = connection_of(t)
-    c.request("grad.set", f'"tensor":{t._h},"grad":{encode(value, c)}')
+    c.request("grad.set", f'"tensor":{numbers([t], c)[0]},"grad":{encode(value, c)}')
 
 
 def zero_grad(tensors: Sequence[Tensor]) -> None:
@@ -259,7 +259,7 @@ def hook(t: Tensor, op: str | None) -> None:
     if not isinstance(op, (str, type(None))):
         raise TypeError(f"a hook is the name of an operator, such as \"aten::neg\", since it runs in the daemon; got {type(op).__name__}")
     c = connection_of(t)
-    c.request("grad.hook", f'"tensor":{t._h},"op":{encode(op, c)}')
+    c.request("grad.hook", f'"tensor":{numbers([t], c)[0]},"op":{encode(op, c)}')
 
 
 def graph(*tensors: Tensor) -> dict[str, Any]:

@@ -31,7 +31,8 @@ _ID_AT = len('{"jsonrpc":"2.0","id":')
 _RELEASE = '{"jsonrpc":"2.0","method":"tensor.release","params":{"tensors":[%s]}}\n'
 _decode = json.JSONDecoder().decode
 # A Cell is [answer, id, site]: what is known of one request.  answer: None until it has come, then its line, then
-# the dict of the tensor or an Error.  site: (code, line number) of the call, if nobody waited for the answer.
+# the dict of the tensor or an Error.  site: (code, line number) of the call, if nobody waited for the answer.  There
+# follow the connection, and what must live until the answer has come.
 if TYPE_CHECKING:
     Cell = list[Any]
 else:
@@ -111,7 +112,7 @@ class Connection(Client):
             self._last_id = id_ = self._last_id + 1
             if not id_ & _SWEEP and self.session.members and (first := self.session.first()) is not None:
                 sweep(self.session.members, first)
-            cell: Cell = [None, id_, None]
+            cell: Cell = [None, id_, None, self]
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
             if self._unclaimed is not None:  # a call was interrupted before its results became tensors
                 self._drop_outputs(_decode(self._unclaimed[0].decode()).get("result"))
@@ -124,8 +125,12 @@ class Connection(Client):
             elif (self._drops or self._taken) and not self.pipelined:
                 line = self._release_line() + line
             if self._held:
+                if self.pipelined:  # another connection may release its tensors before this line is sent
+                    cell.extend(self._held)
                 self._held.clear()  # released behind this call
-            if self.pipelined:
+            # A line that the daemon may refuse to read is waited for: its handle would not even be a failed one, and a
+            # release of it would keep the others of the same message.
+            if self.pipelined and len(line) <= _FLUSH_BYTES and "\\u" not in line and "[[[[[[[[" not in line:
                 cell[2] = call_site()
                 self._lines.append(line)
                 self._pending.append(cell)
@@ -176,7 +181,7 @@ class Connection(Client):
             self.pipelined = depth
 
     def holding(self, made: Any) -> None:
-        """Keep a tensor until the next call is sent."""
+        """Keep a tensor until the next call is sent; if nobody waits for it, until its answer has come."""
         self._held.append(made)
 
     def _release_line(self) -> str:
@@ -274,6 +279,8 @@ class Connection(Client):
                 pending.popleft()[0] = Closed("the call was interrupted before it was sent")
             if pending:
                 cell = pending.popleft()
+                if cell[4:]:
+                    del cell[4:]
                 if cell[2] is _UNWANTED:
                     self._drop_outputs(_decode(line.decode()).get("result"))
                 elif line.startswith(b'"error"', _ID_AT + len(number) + 1):
@@ -283,7 +290,7 @@ class Connection(Client):
 
     def _fail(self, cell: Cell, error: dict[str, Any]) -> None:
         cell[0] = e = from_answer(error)
-        if cell[2] is not None:
+        if cell[2] is not None and cell[2] is not _UNWANTED:
             code, number = cell[2]
             e.site = code.co_filename, number
             cause = e.data.get("cause")
@@ -315,7 +322,7 @@ class Connection(Client):
     def ready(self, cell: Cell) -> dict[str, Any]:
         """Return what the answer to a request says of its one tensor; raise the error if it failed."""
         if cell[0] is None:
-            self.settle()
+            cell[3].settle()
         answer: Any = cell[0]
         if answer.__class__ is bytes:
             cell[0] = answer = _decode(answer.decode())["result"]

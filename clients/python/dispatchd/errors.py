@@ -85,6 +85,10 @@ class InvalidParams(Error, TypeError, ValueError):
     """A param has a type, or a value, that the method does not take."""
 
 
+class InvalidRequest(Error, ValueError):
+    """A request is more than the daemon takes: its line is too long, for example."""
+
+
 class ParseError(Error, ValueError):
     """The daemon could not read a request: a text in it has a NUL character, for example."""
 
@@ -108,7 +112,7 @@ def _with_builtin(name: str) -> type[Error]:
 
 _CLASSES: dict[str, type[Error]] = {
     **{c.__name__: c for c in (NotFound, AlreadyExists, Busy, AbiMismatch, PluginError, PluginCrashed,
-                               ResourceExhausted, DeadlineExceeded, InvalidParams, ParseError, Cancelled)},
+                               ResourceExhausted, DeadlineExceeded, InvalidParams, InvalidRequest, ParseError, Cancelled)},
     **{name: _with_builtin(name) for name in ("RuntimeError", "TypeError", "ValueError", "IndexError",
                                               "NotImplementedError", "PermissionError")}}
 

@@ -78,8 +78,11 @@ class Tensor(Operators, metaclass=_Methods):
                     raise Closed(own.session.closed)
                 raise RuntimeError("a tensor of another connection's session is used: a call takes tensors of one "
                                    "session; copy it with dispatchd.tensor(x.numpy())")
-            if self._cell[0] is None:
-                own.settle()
+            if c.pipelined:
+                c.holding(self)
+        cell = self._cell
+        if cell[0] is None and cell[3] is not c:
+            cell[3].settle()
         return f'{{"tensor":{self._h}}}'
 
     @property

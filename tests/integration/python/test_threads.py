@@ -1,8 +1,11 @@
 """test_threads.py -- threads, connections and forked children that use tensors of the Python package."""
 
+import collections
+import functools
 import gc
 import os
 import threading
+import time
 
 from harness import contains, equal, less, main
 import dispatchd as dd
@@ -165,6 +168,58 @@ def test_connections_side_by_side():
     fails(lambda: x + 1, RuntimeError, "closed")
     fails(lambda: x.tolist(), RuntimeError, "closed")
     equal(dd.ones(1).tolist(), [1.0], "the default session goes on")
+
+
+def test_tensors_of_other_threads_in_pipelined_calls():
+    x = dd.ones(2)
+    queue, said = collections.deque(), []
+
+    def in_place():
+        with dd.pipelined():
+            x.add_(1)
+            said.append((tuple(x.shape), x.tolist()))
+    t = threading.Thread(target=in_place)
+    t.start()
+    t.join()
+    equal((said, tuple(x.shape), (x + 1).tolist()), ([((2,), [2.0, 2.0])], (2,), [3.0, 3.0]))
+
+    def use():
+        with dd.pipelined():
+            while True:
+                while not queue:
+                    time.sleep(0)
+                given = queue.popleft()
+                if given is None:
+                    break
+                said.append(given * 2)
+                del given
+    said.clear()
+    t = threading.Thread(target=use)
+    t.start()
+    for k in range(300):
+        queue.append(dd.full((2,), float(k)))  # nobody here refers to it any more when it is used there
+    queue.append(None)
+    t.join()
+    equal([v.tolist() for v in said], [[2.0 * k] * 2 for k in range(300)])
+
+
+def test_a_pipelined_call_that_the_daemon_cannot_read_leaves_nothing():
+    x = dd.ones(2, 3)
+
+    def unread(literal):
+        with dd.pipelined():
+            kept = [x + k for k in range(3)]
+            dd.add(x, literal)
+            dd.synchronize()
+            return kept
+    before = status()["tensors"]
+    for _ in range(5):
+        fails(lambda: unread({"data": ["\ud800"]}), ValueError, "surrogate")
+        fails(lambda: unread({"data": [1.0] * 300000}), ValueError, "line_bytes")
+        fails(lambda: unread(functools.reduce(lambda inner, _: [inner], range(200), 1)), ValueError, "json_depth")
+    equal((x + 1).sum().item(), 12.0)
+    x + 1
+    less(status()["tensors"] - before, 3, "tensors that are left")
 
 
 main()
