@@ -58,7 +58,7 @@ from typing import Any, Callable, Iterator, Sequence, overload
 
 from . import autograd as autograd, dtypes as dtypes, nn as nn, optim as optim, plugins as plugins
 from .api import Namespace, Ops
-from .arrays import as_tensor as as_tensor, from_numpy as from_numpy, tensor as tensor
+from .arrays import as_tensor as as_tensor, asarray as asarray, from_numpy as from_numpy, tensor as tensor
 from .autograd import (autocast as autocast, enable_grad as enable_grad, inference_mode as inference_mode,
                        is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled,
                        no_grad as no_grad, set_grad_enabled as set_grad_enabled)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # name -> the module that has it, which is imported at the first use
 _LAZY = {name: module for module, names in {
     "tensors": "Tensor Size",
-    "arrays": "tensor as_tensor from_numpy",
+    "arrays": "tensor as_tensor asarray from_numpy",
     "autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled autocast",
     "dtypes": "dtype finfo iinfo",
     "dlpack": "from_dlpack to_dlpack",

@@ -85,7 +85,43 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     return made
 
 
-as_tensor = tensor
+def as_tensor(data: Any, *, dtype: Any = None, device: Any = None, connection: Connection | None = None) -> Tensor:
+    """Return `data` itself if it is a tensor of that dtype on that device; make any other tensor one with Tensor.to(), which
+    keeps its history, and anything else as tensor() does."""
+    if not isinstance(data, Tensor):
+        return tensor(data, dtype=dtype, device=device, connection=connection)
+    if dtype is None and device is None:
+        return data
+    return data.to(dtype=None if dtype is None else dtypes.of(dtype), device=device)
+
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False) -> Tensor:
+    """Return a tensor of a tensor, an array, a DLPack capsule, a buffer, a number or nested lists: torch.asarray.
+
+    A tensor is returned itself where dtype and device fit, and copied otherwise; copy=True: always, copy=False: never, then
+    what cannot be shared is a ValueError.  Everything else is copied, since the daemon has memory of its own.  The bytes of a
+    buffer are elements of `dtype`, float32 by default.  requires_grad: False takes the history away, and a leaf that is
+    returned itself does not require a gradient any more, as in PyTorch."""
+    wanted = None if dtype is None else dtypes.of(dtype)
+    if isinstance(obj, Tensor):
+        for name, of, to in ("device", obj.device, device), ("dtype", obj.dtype, wanted):
+            if copy is False and to is not None and to != of:
+                raise ValueError(f"a tensor of {name} {of} cannot be shared as one of {name} {to}: copy=None makes a copy")
+        made = obj.to(dtype=wanted, device=device, copy=True) if copy else as_tensor(obj, dtype=wanted, device=device)
+        if made.requires_grad == bool(requires_grad):
+            return made
+        return made.requires_grad_(requires_grad) if made.is_leaf else made.detach()  # type: ignore[no-any-return]
+    if copy is False:
+        raise ValueError(f"the memory of a {type(obj).__name__} cannot be shared, since the daemon has memory of its own: "
+                         "copy=None makes a copy")
+    if type(obj).__name__ == "PyCapsule":
+        from .dlpack import from_dlpack
+        obj = from_dlpack(obj)
+    elif not hasattr(obj, "__array_interface__") and not is_torch(obj) and (buffer := _buffer(obj)) is not None:
+        obj = _from_bytes(buffer, wanted or dtypes.float32)
+    if isinstance(obj, Tensor):
+        return asarray(obj, dtype=wanted, device=device, requires_grad=requires_grad)
+    return tensor(obj, dtype=wanted, device=device, requires_grad=requires_grad)
 
 
 def is_torch(data: Any) -> bool:
@@ -145,6 +181,12 @@ def _from_buffer(data: memoryview, wanted: dtypes.dtype | None, c: Connection, d
     shape = data.shape or ()
     made = create(c, name, shape, data if data.c_contiguous else data.tobytes(), device)
     return made if wanted is None or wanted == name else made.to(dtype=wanted)
+
+
+def _from_bytes(data: memoryview, kind: dtypes.dtype) -> Tensor:
+    if data.nbytes % kind.itemsize:
+        raise ValueError(f"a buffer has {data.nbytes} bytes: elements of {kind} need a multiple of {kind.itemsize}")
+    return create(current(), kind, (data.nbytes // kind.itemsize,), data if data.c_contiguous else data.tobytes())
 
 
 def _shape_of(data: Any) -> tuple[int, ...]:

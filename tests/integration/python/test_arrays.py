@@ -46,6 +46,52 @@ def test_every_dtype_and_layout_comes_back():
     equal(dd.tensor(readonly).tolist(), [0, 1, 2, 3, 4])
 
 
+def test_a_tensor_is_taken_as_it_is():
+    x = dd.ones(2, requires_grad=True)
+    y = x * 2
+    for given in ({}, {"dtype": "float32"}, {"device": "cpu"}, {"dtype": np.float32, "device": "cpu"}):
+        equal((dd.as_tensor(x, **given) is x, dd.as_tensor(y, **given) is y), (True, True), str(given))
+    wide = dd.as_tensor(y, dtype=dd.float64)
+    equal((wide.dtype, wide.requires_grad, wide.is_leaf), ("float64", True, False), "the history is kept")
+    equal(dd.as_tensor([1, 2], dtype="int32").dtype, "int32")
+    a = np.ones(2)
+    t = dd.as_tensor(a)
+    a[0] = 5
+    equal(t.tolist(), [1.0, 1.0], "an array is copied")
+
+
+def test_asarray():
+    x, w = dd.ones(2, requires_grad=True), dd.ones(2)
+    y = x * 2
+    for of in (x, y):
+        equal(dd.asarray(of, requires_grad=True) is of, True, "with its history")
+        copied = dd.asarray(of, copy=True, requires_grad=True)
+        equal((copied is of, copied.requires_grad, copied.is_leaf), (False, True, False))
+        equal(dd.asarray(of, copy=True).requires_grad, False)
+        wide = dd.asarray(of, dtype="float64")
+        equal((wide.dtype, wide.requires_grad), ("float64", False))
+        equal(dd.asarray(of, dtype="float64", requires_grad=True).grad_fn, "aten::_to_copy")
+    shared = dd.asarray(y, copy=False)
+    shared[0] = 7
+    equal((shared.requires_grad, y.requires_grad, y.tolist()), (False, True, [7.0, 2.0]), "the memory is y's")
+    equal((dd.asarray(x) is x, x.requires_grad), (True, False), "a leaf is returned itself")
+    equal((dd.asarray(w) is w, dd.asarray(w, requires_grad=True) is w, w.requires_grad), (True, True, True))
+    for made, dtype, values in (
+            (dd.asarray([1, 2]), "int64", [1, 2]), (dd.asarray(3.5), "float32", 3.5), (dd.asarray(range(2)), "int64", [0, 1]),
+            (dd.asarray(np.ones(2)), "float64", [1.0, 1.0]), (dd.asarray(np.float64(3)), "float64", 3.0),
+            (dd.asarray(np.ones(2), dtype=dd.int32), "int32", [1, 1]), (dd.asarray(dd.to_dlpack(dd.ones(2))), "float32", [1.0, 1.0]),
+            (dd.asarray(array.array("f", [1, 2])), "float32", [1.0, 2.0]), (dd.asarray(b"\1\0\2\0", dtype="int16"), "int16", [1, 2]),
+            (dd.asarray(memoryview(b"\1\0\2\0")[::2], dtype="uint8"), "uint8", [1, 2])):
+        equal((made.dtype, made.tolist(), made.requires_grad), (dtype, values, False))
+    equal(dd.asarray([1.0], requires_grad=True).requires_grad, True)
+    fails(lambda: dd.asarray(w, dtype="float64", copy=False), ValueError, "float32", "float64")
+    fails(lambda: dd.asarray(w, device="meta", copy=False), ValueError, "cpu", "meta")
+    for of in ([1, 2], np.ones(2), 3, b"abcd"):
+        fails(lambda: dd.asarray(of, copy=False), ValueError, type(of).__name__)
+    fails(lambda: dd.asarray(b"abc"), ValueError, "3 bytes", "float32", "4")
+    fails(lambda: dd.asarray([1], requires_grad=True), RuntimeError, "floating")
+
+
 def test_views_keep_their_strides():
     x = dd.arange(24).reshape(2, 3, 4)
     for v in (x, x.permute(2, 0, 1), x[:, 1:, ::2], x[1], x.expand(5, 2, 3, 4)):
