@@ -230,6 +230,10 @@ class Tensor(Operators, metaclass=_Methods):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __reversed__(self) -> "Tensor":
+        """Return the tensor with the order of dimension 0 reversed, a copy; without dimensions the tensor itself."""
+        return self.flip(0) if self.ndim else self  # type: ignore[no-any-return]
+
     def __bool__(self) -> bool:
         n = self.numel()
         if n != 1:

@@ -134,6 +134,15 @@ def has_duplicates(t, index):
     return not isinstance(places, str) and len(set(places.flatten().tolist())) < places.numel()
 
 
+def test_reversed_flips_the_first_dimension():
+    for shape in ((), (3,), (2, 3), (0, 2), (2, 1, 3)):
+        want = torch.arange(numpy.prod(shape)).reshape(shape)
+        x = dd.tensor(want)
+        got = reversed(x)
+        equal((type(got), got.tolist(), tuple(got.shape)), (dd.Tensor, reversed(want).tolist(), shape))
+        equal(got is x, reversed(want) is want, f"shape {shape}: the tensor itself")
+
+
 def test_numpy_agrees():
     rnd = random.Random(9)
     for k in range(EXPRESSIONS // 10):
