@@ -28,7 +28,7 @@ _LAZY = {name: module for module, names in {
     "tensors": "Tensor Size",
     "arrays": "tensor as_tensor asarray from_numpy",
     "autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled autocast",
-    "dtypes": "dtype finfo iinfo",
+    "dtypes": "dtype finfo iinfo get_default_dtype",
     "dlpack": "from_dlpack to_dlpack",
     "generators": "Generator manual_seed seed get_rng_state set_rng_state",
     "functions": "is_tensor is_floating_point is_complex numel norm nonzero einsum split tensordot meshgrid unique "

@@ -12,7 +12,7 @@ from .client import Client as Client, Fd as Fd, share as share, socket_path as s
 from .connection import Connection as Connection
 from .defaults import connect as connect, current as current, use as use
 from .dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
-from .dtypes import dtype as dtype, finfo as finfo, iinfo as iinfo
+from .dtypes import dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo
 from .errors import (AbiMismatch as AbiMismatch, AlreadyExists as AlreadyExists, Busy as Busy, Cancelled as Cancelled,
                      Closed as Closed, DaemonLost as DaemonLost, DeadlineExceeded as DeadlineExceeded, Error as Error,
                      InvalidParams as InvalidParams, InvalidRequest as InvalidRequest,

@@ -64,6 +64,11 @@ def of(value: object) -> dtype:
     raise TypeError(f"{value!r} is no dtype that the daemon has; it has {', '.join(ALL)}")
 
 
+def get_default_dtype() -> dtype:
+    """Return the dtype of floats and of new tensors for which none is given: it is always float32."""
+    return float32
+
+
 class finfo:
     """Limits of a floating-point dtype: bits, eps, max, min, tiny."""
 

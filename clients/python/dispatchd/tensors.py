@@ -9,6 +9,7 @@ from . import api, dtypes
 from .connection import Cell, Connection, Handle
 from .encode import connection_of, encode
 from .errors import Closed
+from .layouts import Layout
 from .operators import Operators, call_in_place
 
 
@@ -55,7 +56,7 @@ def _of(op: str, t: "Tensor") -> "Tensor":
     return made
 
 
-class Tensor(Operators, metaclass=_Methods):
+class Tensor(Operators, Layout, metaclass=_Methods):
     """A tensor that the daemon holds.  It behaves as torch.Tensor does: operators, indexing, methods.
 
     The methods are the operators of the daemon under PyTorch's names; dir() lists them, help() shows their
@@ -112,10 +113,6 @@ class Tensor(Operators, metaclass=_Methods):
         """Return the strides in elements, or that of dimension `dim`."""
         strides = tuple(self._info["strides"])
         return strides if dim is None else strides[_dim(dim, len(strides))]
-
-    def storage_offset(self) -> int:
-        """Return the index in the storage of the first element."""
-        return int(self._info["storage_offset"])
 
     def dim(self) -> int:
         """Return the number of dimensions."""
@@ -187,19 +184,6 @@ class Tensor(Operators, metaclass=_Methods):
     def is_complex(self) -> bool:
         """Is the dtype a complex one?"""
         return self.dtype.is_complex
-
-    def is_contiguous(self, memory_format: str = "contiguous_format") -> bool:
-        """Do the elements lie in memory in row-major order, or in the order of `memory_format`?"""
-        shape = self.shape
-        order = list(range(len(shape)))[::-1]
-        if memory_format in ("channels_last", "channels_last_3d"):
-            order = [1, *order[:-2], 0]
-        step = 1
-        for d in order:
-            if shape[d] != 1 and self._info["strides"][d] != step and 0 not in shape:
-                return False
-            step *= shape[d]
-        return True
 
     # -- values -------------------------------------------------------------------------------------
 

@@ -1,9 +1,10 @@
 """test_public.py -- what PyTorch offers and the Python package does not: each name has a reason."""
 
 import inspect
+import os
 import sys
 
-from harness import equal, less, main
+from harness import BUILD, equal, less, main
 
 try:
     import torch
@@ -68,6 +69,22 @@ def test_functional_has_pytorchs_arguments():
         if got != ["args", "kwargs"] and want and got != want:
             other.append((n, got, want))
     equal(other, [], "other arguments")
+
+
+def test_layouts():
+    x, y = dd.ones(2), torch.ones(2)
+    flags = ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_cpu", "is_cuda", "is_meta")
+    for other in ({}, {"device": "meta"}):
+        ours, theirs = dd.ones(2, **other), torch.ones(2, **other)
+        equal({n: getattr(ours, n) for n in flags}, {n: getattr(theirs, n) for n in flags}, str(other))
+    equal((x.layout, f"torch.{x.layout}"), (dd.strided, str(y.layout)))
+    equal((dd.get_default_dtype(), f"torch.{dd.get_default_dtype()}"), (x.dtype, str(torch.get_default_dtype())))
+    for plugin in ("coo", "quantized"):
+        dd.current().call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", f"{plugin}.so"))
+    sparse = dd.ops.coo.make(dd.tensor([[0, 1]]), dd.tensor([1.0, 2.0]), [2])
+    equal((sparse.layout, sparse.is_sparse, sparse.is_sparse_csr, sparse.is_quantized), ("sparse_coo", True, False, False))
+    packed = dd.ops.quantized.pack(x, 0.5, "quint8")
+    equal((packed.layout, packed.is_sparse, packed.is_quantized), (dd.strided, False, True))
 
 
 def test_docstrings_have_the_schemas():
