@@ -10,6 +10,7 @@ import os
 import struct
 import sys
 import weakref
+from functools import reduce
 from typing import Any
 
 from . import dtypes
@@ -25,6 +26,7 @@ _CODES = {"uint8": "B", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "
           "float64": "d", "complex64": "f", "complex128": "d", "bool": "?"}
 _NUMPY = {"b1": "bool", "u1": "uint8", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "f2": "float16",
           "f4": "float32", "f8": "float64", "c8": "complex64", "c16": "complex128"}
+_PYTHON = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32, complex: dtypes.complex64}  # a bool is an int, too
 _LITTLE = sys.byteorder == "little"
 
 
@@ -222,44 +224,70 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> 
         _flatten(item, shape, depth + 1, flat)
 
 
+def _kind_of(v: Any) -> dtypes.dtype:
+    """Return the dtype that PyTorch gives to an element: that of a tensor, of an array or of NumPy's number is its own."""
+    if isinstance(v, Tensor):
+        return v.dtype
+    if is_torch(v) or hasattr(v, "__array_interface__"):
+        name = str(v.dtype).removeprefix("torch.")
+        if name not in dtypes.ALL:
+            raise TypeError(f"an element of dtype '{name}' is given: the daemon has {', '.join(dtypes.ALL)}")
+        return dtypes.ALL[name]
+    found = next((kind for python, kind in _PYTHON.items() if isinstance(v, python)), None)
+    if found is None:
+        raise TypeError(f"an element is a {type(v).__name__}: tensors are made of numbers")
+    return found
+
+
 def _infer(flat: list[Any]) -> dtypes.dtype:
     kinds = set(map(type, flat))
-    if not kinds:
-        return dtypes.float32
-    rank = -1
-    for kind in kinds:
-        r = (0 if issubclass(kind, bool) else 1 if issubclass(kind, int) else 2 if issubclass(kind, float) else
-             3 if issubclass(kind, complex) else 4)
-        rank = max(rank, r)
-    if rank == 4:
-        odd = next(v for v in flat if not isinstance(v, (bool, int, float, complex)))
-        raise TypeError(f"an element is a {type(odd).__name__}: tensors are made of numbers")
-    return (dtypes.bool_, dtypes.int64, dtypes.float32, dtypes.complex64)[rank]
+    found = [_PYTHON[k] for k in kinds] if kinds <= _PYTHON.keys() else dict.fromkeys(map(_kind_of, flat))
+    return reduce(dtypes.promoted, found) if flat else dtypes.float32
+
+
+def _kinds_in(data: Any) -> list[dtypes.dtype]:
+    """Return the dtypes in nested lists that have arrays."""
+    if not isinstance(data, (list, tuple, range)):
+        return [_kind_of(data)]
+    return list(dict.fromkeys(kind for v in data for kind in _kinds_in(v))) or [dtypes.float32]
+
+
+def _has_arrays(data: Any, depth: int) -> bool:
+    """Are there arrays with dimensions in lists that are nested `depth` deep?"""
+    if depth == 0 or not isinstance(data, (list, tuple)):
+        return False
+    kinds = set(map(type, data))
+    return (any(hasattr(k, "__array_interface__") for k in kinds) and
+            any(v.ndim for v in data if hasattr(v, "__array_interface__")) or
+            (list in kinds or tuple in kinds) and any(_has_arrays(v, depth - 1) for v in data))
 
 
 def _plain(v: Any) -> Any:
     """Return an element as a Python number: one of NumPy, or a tensor of one element, becomes one."""
-    if isinstance(v, Tensor) and v.numel() != 1:
-        raise TypeError(f"an element is a tensor of shape {list(v.shape)}: dispatchd.stack() joins tensors")
-    return v.item() if isinstance(v, Tensor) or (type(v).__module__ == "numpy" and hasattr(v, "item")) else v
+    if isinstance(v, Tensor) or is_torch(v):
+        if v.numel() != 1:
+            raise TypeError(f"an element is a tensor of shape {list(v.shape)}: dispatchd.stack() joins tensors")
+        return v.item()
+    return v.item() if type(v).__module__ == "numpy" and hasattr(v, "item") else v
 
 
 def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
     shape = _shape_of(data)
     flat: list[Any] = []
-    if shape and any(hasattr(v, "__array_interface__") and getattr(v, "ndim", None) for v in data):
+    if _has_arrays(data, len(shape)):
         import numpy
         shapes = {numpy.shape(v) for v in data}
         if len(shapes) > 1:
             raise ValueError(f"the elements have shapes {' and '.join(map(str, sorted(shapes)))}: arrays and lists must not be "
                              "ragged")
-        return _from_numpy(numpy.array(data), wanted, c, device)
+        kind = None if wanted is not None else numpy_dtype(reduce(dtypes.promoted, _kinds_in(data)))
+        return _from_numpy(numpy.array(data, kind), wanted, c, device)
     _flatten(data, shape, 0, flat)
-    if set(map(type, flat)) - {bool, int, float, complex}:
+    given = flat
+    if not set(map(type, flat)) <= _PYTHON.keys():
         flat = [_plain(v) for v in flat]
-    kind = wanted or _infer(flat)
-    if not {type(v) for v in flat} <= {bool, int, float, complex}:
-        _infer(flat)
+        _infer(flat)  # refuses what is no number
+    kind = wanted or _infer(given)
     return create(c, kind, shape, _pack(flat, kind), device)
 
 

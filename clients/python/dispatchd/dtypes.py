@@ -64,6 +64,20 @@ def of(value: object) -> dtype:
     raise TypeError(f"{value!r} is no dtype that the daemon has; it has {', '.join(ALL)}")
 
 
+def promoted(a: dtype, b: dtype) -> dtype:
+    """Return the dtype that has the elements of both: torch.promote_types."""
+    if a == b or "bool" in (a, b):
+        return b if a == "bool" else a
+    if a.is_complex or b.is_complex:
+        return complex128 if {a, b} & {complex128, float64} else complex64
+    if a.is_floating_point or b.is_floating_point:
+        if not (a.is_floating_point and b.is_floating_point):
+            return a if a.is_floating_point else b
+        return float64 if float64 in (a, b) else float32
+    wide, narrow = (a, b) if a.itemsize >= b.itemsize else (b, a)
+    return int16 if wide.itemsize == narrow.itemsize else wide
+
+
 def get_default_dtype() -> dtype:
     """Return the dtype of floats and of new tensors for which none is given: it is always float32."""
     return float32

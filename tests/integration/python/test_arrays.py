@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import warnings
 
 from harness import BUILD, ROOT, contains, equal, main
 
@@ -159,6 +160,40 @@ def test_lists():
     equal(dd.tensor(b"ab").tolist(), [97, 98])
     fails(lambda: dd.tensor([[1, [2]]]), ValueError, "ragged")
     fails(lambda: dd.tensor([1, None]), TypeError, "NoneType")
+
+
+def test_the_dtype_of_a_list_is_pytorchs():
+    """Every pair of elements: the dtypes of NumPy's numbers and of tensors count, and only Python's numbers have a default."""
+    try:
+        import torch
+    except ImportError:
+        print("skipped: torch is not there")
+        return
+    elements = [True, 1, 1.0, 1j, *(np.dtype(n).type(1) for n in DTYPES), *DTYPES]
+
+    def of(module, v):
+        return module.ones((), dtype=getattr(module, v)) if isinstance(v, str) else v
+
+    def made(module, *values):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's, about arrays in lists
+            x = module.tensor(values)
+        return str(x.dtype).removeprefix("torch."), x.tolist()
+    for v in elements:
+        equal(made(dd, of(dd, v)), made(torch, of(torch, v)), f"[{v!r}]")
+        equal(made(dd, of(torch, v)), made(torch, of(torch, v)), f"[{v!r}] of PyTorch")
+        for w in elements:
+            equal(made(dd, [of(dd, v)], (of(dd, w),)), made(torch, [of(torch, v)], (of(torch, w),)), f"[[{v!r}], ({w!r},)]")
+    arrays = [[np.ones(1, n)] for n in DTYPES]
+    for v in arrays:
+        for w in [*arrays, [[True]], [[1]], [[1.0]], [(1j,)], [[np.float64(1)]]]:
+            equal(made(dd, v, w), made(torch, v, w), f"[{v!r}, {w!r}]")
+            equal(made(dd, v[0], w[0]), made(torch, v[0], w[0]), f"[{v[0]!r}, {w[0]!r}]")
+    for v in (np.uint16(3), np.longdouble(1), np.ones(1, "u2")):
+        fails(lambda: dd.tensor([v]), TypeError, str(v.dtype), "float32")
+    equal(dd.tensor([np.uint16(3), 4.5], dtype="int32").tolist(), [3, 4], "a dtype that is given")
+    equal(dd.tensor([np.float64(0.1)]).item(), 0.1)
+    equal(dd.tensor([np.float64(1), dd.ones(1), np.array(2)]).tolist(), [1.0, 1.0, 2.0], "of one element")
 
 
 def test_what_is_refused():
