@@ -16,7 +16,6 @@ from dispatchd import _schemas
 
 # Names of torch.nn.functional that the package does not have.
 FUNCTIONAL = {
-    "embedding_bag": "its result depends on offsets that PyTorch computes in Python",
     "multi_head_attention_forward": "takes modules' weights",
     "triplet_margin_with_distance_loss": "takes a Python function",
     "fractional_max_pool2d": "random windows", "fractional_max_pool3d": "random windows",
@@ -85,6 +84,43 @@ def test_layouts():
     equal((sparse.layout, sparse.is_sparse, sparse.is_sparse_csr, sparse.is_quantized), ("sparse_coo", True, False, False))
     packed = dd.ops.quantized.pack(x, 0.5, "quint8")
     equal((packed.layout, packed.is_sparse, packed.is_quantized), (dd.strided, False, True))
+
+
+def bags(lib, args, kwargs, table):
+    """Return the result and the gradients of embedding_bag in `lib`, or the type and the beginning of the error."""
+    of = {k: lib.tensor(v) if isinstance(v, list) else v for k, v in kwargs.items()}
+    weight = lib.tensor(table, requires_grad=True)
+    factors = of.get("per_sample_weights")
+    if factors is not None:
+        factors.requires_grad_()
+    try:
+        y = lib.nn.functional.embedding_bag(lib.tensor(args), weight, **of)
+        (y * y).sum().backward()
+    except Exception as e:
+        return next(k.__name__ for k in type(e).__mro__ if k.__module__ == "builtins"), str(e)[:60]
+    return [t.tolist() for t in (y.detach(), weight.detach(), weight.grad, *([] if factors is None else [factors.grad]))]
+
+
+def test_embedding_bag():
+    table = [[float((7 * i + 3 * j) % 5) for j in range(3)] for i in range(6)]
+    flat, square = [0, 1, 2, 2, 5, 3, 4], [[0, 1], [2, 2], [5, 3]]
+    good = [(flat, {"offsets": [0, 3, 3], "mode": m, **more}) for m in ("sum", "mean", "max") for more in (
+        {}, {"padding_idx": 2}, {"padding_idx": -1}, {"max_norm": 2.0}, {"max_norm": 2.0, "norm_type": 1.0}, {"offsets": [0, 3, 7], "include_last_offset": True})]
+    good += [(square, {}), (square, {"mode": "max"}), ([[5, 1], [0, 5]], {"scale_grad_by_freq": True}),
+             (square, {"mode": "sum", "per_sample_weights": [[1.0, 2.0], [3.0, 4.0], [0.5, 0.25]]}),
+             (flat, {"offsets": [0, 4], "mode": "sum", "per_sample_weights": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]})]
+    for args, kwargs in good:
+        ours = bags(dd, args, kwargs, table)
+        equal(isinstance(ours, list), True, f"{kwargs}: {ours}")
+        for a, b in zip(ours, bags(torch, args, kwargs, table), strict=True):
+            equal(torch.allclose(torch.tensor(a), torch.tensor(b)), True, f"{kwargs}: {a} and {b}")
+    bad = [(flat, {}), (square, {"offsets": [0]}), ([square], {}), (flat, {"offsets": [[0]]}), (square, {"mode": "min"}),
+           (square, {"mode": "max", "scale_grad_by_freq": True}), (square, {"mode": "max", "sparse": True}),
+           (square, {"per_sample_weights": [1.0]}), (square, {"per_sample_weights": [[1.0, 2.0]] * 3}),
+           (flat, {"offsets": [1]}), (flat, {"offsets": [0, 9]}), (square, {"padding_idx": 6})]
+    for args, kwargs in bad:
+        (kind, said), (their_kind, theirs) = (bags(lib, args, kwargs, table) for lib in (dd, torch))
+        equal((kind, said[:24]), (their_kind, theirs[:24]), f"{args} {kwargs}")
 
 
 def test_docstrings_have_the_schemas():

@@ -5,6 +5,7 @@ Most are operators with other arguments; those whose arguments are the operator'
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Callable
 
 from .. import api
@@ -16,6 +17,8 @@ _SAME = frozenset("""adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d biline
     celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity elu_
     gelu hardshrink hardtanh_ leaky_relu_ linear logsigmoid log_sigmoid native_channel_shuffle one_hot pairwise_distance pdist
     pixel_shuffle pixel_unshuffle prelu relu_ rrelu_ selu_ sigmoid softplus softshrink tanh threshold_""".split())
+
+_BAGS = {"sum": 0, "mean": 1, "max": 2}  # the operator's numbers of the modes of embedding_bag
 
 
 def __getattr__(name: str) -> Any:
@@ -276,6 +279,43 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if max_norm is not None:
         _op("embedding_renorm_", weight.detach(), input.contiguous(), max_norm, norm_type)
     return _op("embedding", weight, input, at, scale_grad_by_freq, sparse)  # type: ignore[no-any-return]
+
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+                  include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
+    """Return the sum, mean or maximum of the rows of weight that each bag names: a row of input, or a part of it that begins
+    at one of the offsets."""
+    if weight.dtype == "int64" and input.is_floating_point():
+        warnings.warn("embedding_bag() takes input, then weight; the other order is deprecated", stacklevel=2)
+        weight, input = input, weight
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have "
+                         f"the same shape as the input ({list(input.shape)})")
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                             f"sequences. However, found offsets of type {type(offsets)}")
+        offsets = _op("arange", 0, input.numel(), input.shape[1], dtype=input.dtype, device=input.device)
+        input = input.reshape(-1)
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    elif input.ndim != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
+    elif offsets is None or offsets.ndim != 1:
+        raise ValueError("offsets has to be a 1D Tensor" + (" but got None" if offsets is None else ""))
+    if mode not in _BAGS:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if max_norm is not None:
+        _op("embedding_renorm_", weight.detach(), input, max_norm, norm_type)
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for "
+                                  f"mode='sum' (got mode='{mode}')")
+    return _op("embedding_bag", weight, input, offsets, scale_grad_by_freq, _BAGS[mode], sparse, per_sample_weights,  # type: ignore[no-any-return]
+               include_last_offset, padding_idx)[0]
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
