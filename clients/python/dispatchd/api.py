@@ -259,8 +259,10 @@ class Namespace:
         self._kind = name.upper()
 
     def __getattr__(self, name: str) -> Any:
-        made = None
-        if not name.startswith("_") and name in getattr(_tables(), self._kind):
+        made: Any = None
+        if name == "LinAlgError" and self._prefix == "linalg_":
+            from .errors import LinAlgError as made  # noqa: N811
+        elif not name.startswith("_") and name in getattr(_tables(), self._kind):
             made = function(self._prefix + name, name)
         if made is None:
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -268,7 +270,7 @@ class Namespace:
         return made
 
     def __dir__(self) -> list[str]:
-        return sorted(getattr(_tables(), self._kind))
+        return sorted([*getattr(_tables(), self._kind), *(["LinAlgError"] if self._prefix == "linalg_" else [])])
 
     def __repr__(self) -> str:
         return f"<operators {self.__name__}>"

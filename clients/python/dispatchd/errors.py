@@ -117,6 +117,11 @@ _CLASSES: dict[str, type[Error]] = {
                                               "NotImplementedError", "PermissionError")}}
 
 
+LinAlgError: type[Error] = type("LinAlgError", (_CLASSES["RuntimeError"],), {
+    "__doc__": "A matrix that linear algebra cannot treat: singular, not positive-definite, or without convergence.",
+    "__module__": __name__})
+
+
 def type_of(error: dict[str, Any]) -> str:
     """Return the name of an error's type."""
     named: str = (error.get("data") or {}).get("type") or ""
@@ -125,4 +130,8 @@ def type_of(error: dict[str, Any]) -> str:
 
 def from_answer(error: dict[str, Any]) -> Error:
     """Return the exception for the member "error" of an answer."""
-    return _CLASSES.get(type_of(error), Error)(error)
+    made = _CLASSES.get(type_of(error), Error)
+    # PyTorch raises LinAlgError in one place, and there for all texts but those of lu_factor and of impossible numbers.
+    if made is _CLASSES["RuntimeError"] and (error.get("data") or {}).get("op") == "aten::_linalg_check_errors":
+        made = LinAlgError if ": The " in error["message"] else made
+    return made(error)

@@ -123,6 +123,50 @@ def test_embedding_bag():
         equal((kind, said[:24]), (their_kind, theirs[:24]), f"{args} {kwargs}")
 
 
+def test_linalg_errors():
+    nan = float("nan")
+
+    def calls(m):
+        zero, low, odd, a = m.zeros(2, 2), m.tensor([[1.0, 2.0], [2.0, -5.0]]), m.full((2, 2), nan), m.linalg
+        return {"inv": lambda: a.inv(zero), "inverse": lambda: zero.inverse(), "solve": lambda: a.solve(zero, m.ones(2)),
+                "cholesky": lambda: a.cholesky(low), "svd": lambda: a.svd(odd),
+                "pinv": lambda: a.pinv(odd), "matrix_power": lambda: a.matrix_power(zero, -1),
+                "batch": lambda: a.inv(m.stack([m.eye(2), zero])), "inv_ex": lambda: a.inv_ex(zero, check_errors=True),
+                "eigh": lambda: a.eigh(m.full((3, 3), float("inf"))), "cholesky_inverse": lambda: m.cholesky_inverse(zero),
+                "tensorinv": lambda: a.tensorinv(zero, ind=1), "matrix_norm": lambda: a.matrix_norm(odd, 2),
+                # RuntimeErrors of PyTorch
+                "lu_factor": lambda: a.lu_factor(zero), "eig": lambda: a.eig(odd), "ldl_factor": lambda: a.ldl_factor(zero),
+                "shape": lambda: a.inv(m.ones(2, 3)), "dtype": lambda: a.inv(m.ones((2, 2), dtype=m.int64)),
+                # no error
+                "det": lambda: a.det(zero), "lu": lambda: a.lu(zero)}
+
+    def outcome(m, f):
+        try:
+            r = f()
+            return "none", str(r.dtype if hasattr(r, "dtype") else r[0].dtype)[-7:]
+        except m.linalg.LinAlgError as e:
+            return "LinAlgError", str(e)
+        except RuntimeError as e:
+            return "RuntimeError", "" if "INTERNAL ASSERT" in str(e) or "Unknown error code" in str(e) else str(e)
+    theirs = calls(torch)
+    for name, f in calls(dd).items():
+        equal(outcome(dd, f), outcome(torch, theirs[name]), name)
+    kind = dd.linalg.LinAlgError
+    equal((issubclass(kind, RuntimeError), issubclass(kind, dd.Error), "LinAlgError" in dir(dd.linalg), hasattr(dd.fft, "LinAlgError")),
+          (True, True, True, False))
+    for made in (lambda: dd.program(dd.linalg.inv), pipelined):
+        f = made()
+        equal([outcome(dd, lambda: f(dd.zeros(2, 2)))[0] for _ in range(2)], ["LinAlgError"] * 2, "of a program, and later")
+
+
+def pipelined():
+    def f(x):
+        with dd.pipelined():
+            y = dd.linalg.inv(x) + 1
+        return y
+    return f
+
+
 def test_docstrings_have_the_schemas():
     for f in (dd.add, dd.Tensor.add, dd.linalg.norm, dd.ops.aten.add.Tensor):
         equal("add.Tensor(" in f.__doc__ or "linalg_norm(" in f.__doc__, True, str(f.__doc__))
