@@ -440,6 +440,14 @@ def _read_fd(t: Tensor, c: Connection) -> dict[str, Any]:
     return answer["result"]  # type: ignore[no-any-return]
 
 
+def _may_leave(t: Tensor, requires_grad: bool) -> None:
+    """Refuse an array of a tensor whose calls are recorded: what NumPy computes of it would have no gradient."""
+    if requires_grad:
+        from .autograd import records
+        if records(t._c.session.here()):
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+
+
 def to_numpy(t: Tensor, writable: bool) -> Any:
     """Return an array on the tensor's memory: read-only and shared, or private and copied where it is written."""
     import numpy
@@ -448,12 +456,14 @@ def to_numpy(t: Tensor, writable: bool) -> Any:
     if t.device != "cpu":
         raise TypeError(f"a tensor on {t.device} has no memory that NumPy can read: x.cpu().numpy() copies it")
     if 0 in shape:
+        _may_leave(t, t.requires_grad)
         made = numpy.empty(shape, kind)
         made.flags.writeable = writable
         return made
     if "Conjugate" in t._info["keys"] or "Negative" in t._info["keys"]:
         t = t.resolve_conj().resolve_neg()
     info, held = _map(t)
+    _may_leave(t, info["requires_grad"])
     memory = held.memory if not writable else mmap.mmap(held.file.fd, len(held.memory), mmap.MAP_PRIVATE,
                                                         mmap.PROT_READ | mmap.PROT_WRITE)
     strides = [s * kind.itemsize for s in info["strides"]]

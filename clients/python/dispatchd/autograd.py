@@ -162,6 +162,11 @@ def is_grad_enabled() -> bool:
     return bool(_get(current(), "grad_enabled"))
 
 
+def records(c: Connection) -> bool:
+    """Are calls of this connection recorded?"""
+    return bool(_get(c, "grad_enabled")) and not _get(c, "inference")
+
+
 def is_inference_mode_enabled() -> bool:
     """Is inference mode on?"""
     return bool(_get(current(), "inference"))

@@ -269,12 +269,13 @@ class Tensor(Operators, Layout, metaclass=_Methods):
 
     # -- arrays -------------------------------------------------------------------------------------
 
-    def numpy(self, *, writable: bool = False) -> Any:
+    def numpy(self, *, force: bool = False, writable: bool = False) -> Any:
         """Return the elements as a NumPy array without a copy, read-only; later calls that write the tensor change it.
 
+        force: also of a tensor that requires a gradient or is on another device, as x.detach().cpu().numpy().
         writable: a private array instead, whose pages are copied when they are written (copy on write)."""
         from .arrays import to_numpy
-        return to_numpy(self, writable)
+        return to_numpy(self.detach().cpu() if force else self, writable)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         from .arrays import to_numpy

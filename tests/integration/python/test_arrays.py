@@ -116,6 +116,20 @@ def test_memory_is_shared_and_read_only():
     equal(dd.add(dd.ones(2), np.arange(2)).tolist(), [1.0, 2.0], "arrays are arguments")
 
 
+def test_what_requires_a_gradient_is_detached_first():
+    x = dd.ones(2, requires_grad=True)
+    for t in (x, x + 1, x[:0], x.expand(100000, 2), x * 1j):
+        for f in (lambda: t.numpy(), lambda: np.asarray(t), lambda: np.array(t, dtype="float64"), lambda: t.numpy(writable=True)):
+            fails(f, RuntimeError, "requires grad", "detach()")
+        equal(np.array_equal(t.numpy(force=True), t.detach().numpy()), True)
+        for mode in (dd.no_grad, dd.inference_mode):
+            with mode():
+                equal(t.numpy().shape, tuple(t.shape))
+        fails(lambda: t.numpy(), RuntimeError, "detach()")
+    equal(x.requires_grad_(False).numpy().tolist(), [1.0, 1.0], "no longer")
+    equal(dd.ones(2).requires_grad_().detach().numpy().tolist(), [1.0, 1.0])
+
+
 def test_a_second_array_copies_nothing():
     x = dd.rand(1000, 1000)
     a, b = x.numpy(), x.numpy()
