@@ -24,8 +24,9 @@ def program() -> str:
     for path in places:
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    raise FileNotFoundError("no daemon is running, and there is no program 'dispatchd' to start one: install the "
-                            "package dispatchd, put the program in $PATH, or name it in $DISPATCHD")
+    raise FileNotFoundError("no daemon is running, and there is no program 'dispatchd' to start one: pip installs only the "
+                            "Python package; install the daemon by 'make install' or as the Debian package dispatchd, put the "
+                            "program in $PATH, or name it in $DISPATCHD")
 
 
 def start(path: str | None = None) -> tuple[socket.socket, int]:

@@ -39,6 +39,9 @@ def test_a_private_daemon_ends_with_the_program():
 def test_a_program_without_a_daemon_says_what_to_do():
     code = "import dispatchd as dd\ntry:\n    dd.ones(1)\nexcept FileNotFoundError as e:\n    print(e)"
     contains(python(code, DISPATCHD="/nonexistent/dispatchd"), "/nonexistent/dispatchd")
+    out = python("import os\nos.access = lambda *args: False\n" + code, DISPATCHD="")
+    for way in ("pip", "'make install'", "Debian package", "$PATH", "$DISPATCHD"):
+        contains(out, way)
 
 
 def test_headers_are_found_beside_the_daemon():
