@@ -370,14 +370,9 @@ static int check_pair(const checker *c, const extent *a, const extent *b)
 static int check_apart(const checker *c)
 {
     const dp_program *p = c->p;
-    bool any = false;
     uint32_t n = 0;
     int rc = 0;
 
-    for (uint32_t i = 0; i < p->n_inputs; i++)
-        any |= dp_program_input_written(p, i);
-    if (!any)
-        return 0;
     extent *e = dp_arena_alloc_n(&c->ctx->arena, p->n_guards, sizeof(*e));
     if (e == NULL)
         return dpi_no_memory(&c->ctx->error, "the guards of a program");

@@ -196,6 +196,20 @@ static void lay_guards(dpi_bump *m, const dp_program *from, dp_program *to)
     }
 }
 
+/* Leave out the APART guards if the program writes to no input: they would hold nothing. */
+static void drop_apart(dp_program *p)
+{
+    uint32_t n = 0;
+    bool any = false;
+
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        any |= dp_program_input_written(p, i);
+    for (uint32_t i = 0; i < p->n_guards && !any; i++)
+        if (p->guards[i].kind != DP_GUARD_APART)
+            p->guards[n++] = p->guards[i];
+    p->n_guards = any ? p->n_guards : n;
+}
+
 /* Append `from` and everything that it points to.  Returns the copy, or NULL when only counting. */
 static dp_program *lay(dpi_bump *m, const dp_program *from)
 {
@@ -272,9 +286,10 @@ int dpi_program_lay(dp_builder *b, dp_program **out)
     add_needs(&b->p);
     if (rc == 0)
         rc = dpi_alias_outputs(b);
+    dpi_find_written(&b->p);
+    drop_apart(&b->p);
     if (rc == 0)
         rc = dpi_program_hash(b);
-    dpi_find_written(&b->p);
     if (rc == 0)
         rc = sort_inputs(b);
     if (rc < 0)

@@ -35,8 +35,7 @@ START_TEST(inputs_are_guarded)
                                         "x is float32 on cpu, sizes [1] strides [1]",
                                         "xs[0] is float32 on cpu, sizes [1] strides [1]",
                                         "xs[0] begins 0 bytes after x, in its storage",
-                                        "xs[1] is float32 on cpu, sizes [1] strides [1]",
-                                        "written inputs overlap with no others"};
+                                        "xs[1] is float32 on cpu, sizes [1] strides [1]"};
     dp_program *p = read_program("in x Tensor; in n int; in xs Tensor[]\n"
                                  "a = t::fresh(x); b = t::join(xs); out y a\n");
     dp_program *q = NULL;
@@ -54,6 +53,32 @@ START_TEST(inputs_are_guarded)
     dp_tensor_unref(list[1]);
     dp_program_unref(p);
     dp_program_unref(q);
+}
+END_TEST
+
+START_TEST(inputs_are_apart_only_where_one_is_written)
+{
+    static const char *const texts[] = {"x is float32 on cpu, sizes [1] strides [1]",
+                                        "y is float32 on cpu, sizes [1] strides [1]",
+                                        "written inputs overlap with no others"};
+    static const char *const programs[] = {
+        "in x Tensor; in y Tensor\na = t::fresh(x); b = t::fresh(y); out a a\n",
+        "in x Tensor; in y Tensor\na = t::same_(x); b = t::fresh(y); out a a\n"};
+    dp_error err = DP_ERROR_INIT;
+    const int64_t one = 1;
+    dp_tensor *y = NULL;
+
+    ck_assert_int_eq(dp_tensor_new(DP_FLOAT32, DP_DEVICE_CPU, 1, &one, NULL, &y, &err), 0);
+    const dp_value in[2] = {dp_tensor_value(x), dp_tensor_value(y)};
+    for (uint32_t i = 0; i < 2; i++) {
+        dp_program *p = read_program(programs[i]), *q = NULL;
+        int rc = capture(p, in, &q);
+        ck_assert_msg(rc == 0, "%s", dp_ctx_error(ctx)->message);
+        has_guards(q, texts, 2 + i);
+        dp_program_unref(p);
+        dp_program_unref(q);
+    }
+    dp_tensor_unref(y);
 }
 END_TEST
 
@@ -79,5 +104,6 @@ UNIT_SUITE(captured_guard)
 {
     tcase_add_checked_fixture(tc, setup_capture, teardown);
     tcase_add_test(tc, inputs_are_guarded);
+    tcase_add_test(tc, inputs_are_apart_only_where_one_is_written);
     tcase_add_test(tc, capturing_at_the_nth_allocation_that_fails);
 }
