@@ -213,27 +213,13 @@ static int write_partner(dpi_functional *f, uint32_t i, const dpi_partner *partn
 
 /* -- steps -- */
 
-/* Operators that change what a tensor is, not its elements. */
-static bool changes_tensor(const dp_schema *s)
-{
-    static const char *const bases[] = {
-        "resize_",    "resize_as_", "set_",           "set_data",        "as_strided_",
-        "transpose_", "t_",         "squeeze_",       "unsqueeze_",      "swapaxes_",
-        "swapdims_",  "detach_",    "requires_grad_", "_resize_output_", "rename_"};
-    bool changes = false;
-
-    for (size_t i = 0; i < DPI_COUNT(bases); i++)
-        changes |= strcmp(bases[i], s->base) == 0;
-    return changes && strcmp(s->ns, "aten") == 0;
-}
-
 static int write_step(dpi_functional *f, uint32_t i)
 {
     const dpi_step *s = &f->r.from->steps[i];
     const dpi_partner *partner = dpi_partner_find(f, s->operand);
     writes w = {0, partner->schema == NULL};
 
-    if (changes_tensor(f->r.from->ops[s->operand].schema))
+    if (dpi_changes_tensor(f->r.from->ops[s->operand].schema))
         return dpi_functional_fail(f,
                                    "it changes the sizes, the memory or the gradient of a tensor");
     int rc = dpi_rewrite_when(&f->r, i, &f->when);

@@ -40,6 +40,14 @@ void dpi_rewrite_end(dpi_rewrite *r);
  * steps; dpi_rewrite_input() copies input i. */
 int dpi_rewrite_begin_part(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from);
 int dpi_rewrite_input(dpi_rewrite *r, uint32_t i);
+/* Copy the guards that name only inputs from `first` to before `end`, which must be in the map, and
+ * the one of written inputs (guards.c). */
+int dpi_rewrite_guards(dpi_rewrite *r, uint32_t first, uint32_t end);
+/* *may: may the guards of the program of SUB step `step`, which is not copied yet, be guards of the
+ * new program (guards.c)? */
+int dpi_guards_may_rise(dpi_rewrite *r, uint32_t step, bool *may);
+/* Make them such, once the inputs of `inner` are in its map. */
+int dpi_guards_rise(const dpi_rewrite *inner);
 /* Begin to copy the program of SUB step `like`, which `outer` has not copied, into the same
  * builder.  The caller enters the inputs in inner->values.  Call dpi_rewrite_end() afterwards. */
 int dpi_rewrite_within(dpi_rewrite *inner, dpi_rewrite *outer, uint32_t like);
@@ -68,6 +76,8 @@ int dpi_rewrite_int(dpi_rewrite *r, int64_t i, dp_ref *out);
 /* Put the origins of step i before the message of the context's error.  Returns its code. */
 int dpi_rewrite_fail(const dpi_rewrite *r, uint32_t i);
 
+/* Does the operator change what a tensor is, such as its sizes, and not its elements? */
+bool dpi_changes_tensor(const dp_schema *s);
 /* Fill touched [p->n_values]: may a step of p write to the memory of the value? */
 void dpi_find_touched(const dp_program *p, bool *touched);
 /* Fill kept [p->n_values]: may an output share the memory of the value? */

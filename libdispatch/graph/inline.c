@@ -44,7 +44,7 @@ static int may_inline(dpi_rewrite *r, uint32_t i, bool *may)
     }
     for (uint32_t k = 0; k < sub->n_outputs && *may; k++)
         *may = !lists_constants(sub, k);
-    return rc;
+    return rc == 0 && *may ? dpi_guards_may_rise(r, i, may) : rc;
 }
 
 /* Enter output i of the inner program as return i of the SUB step.  As in a run, a tensor that
@@ -92,6 +92,8 @@ static int copy_steps(dpi_rewrite *r)
         rc = dpi_rewrite_within(&inner, r, i);
         for (uint32_t k = 0; k < s->n_args && rc == 0; k++)
             rc = dpi_rewrite_ref(r, r->from->links[s->args + k], &inner.values[k]);
+        if (rc == 0)
+            rc = dpi_guards_rise(&inner);
         if (rc == 0)
             rc = copy_steps(&inner);
         for (uint32_t k = 0; k < s->n_rets && rc == 0; k++)

@@ -370,6 +370,8 @@ static int build_forward(splitter *x, dp_program **out)
         rc = no_memory(x->ctx);
     for (uint32_t i = 0; i < x->joint->n_inputs && rc == 0; i++)
         rc = dpi_rewrite_input(&r, i);
+    if (rc == 0)
+        rc = dpi_rewrite_guards(&r, 0, x->joint->n_inputs);
     for (uint32_t i = 0; i < x->joint->n_inputs && rc == 0; i++)
         rc = copy_overwritten(x, &r, i, copies);
     for (uint32_t i = 0; i < p->n_steps && rc == 0; i++) {
@@ -414,6 +416,8 @@ static int build_backward(splitter *x, dp_program **out, uint32_t *n_saved)
     }
     for (uint32_t i = x->joint->n_inputs; i < p->n_inputs && rc == 0; i++)
         rc = dpi_rewrite_input(&r, i);
+    if (rc == 0)
+        rc = dpi_rewrite_guards(&r, x->joint->n_inputs, p->n_inputs);
     for (uint32_t i = 0; i < p->n_steps && rc == 0; i++)
         if (x->kept[i])
             rc = dpi_rewrite_keep(&r, i);

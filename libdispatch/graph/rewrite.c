@@ -320,6 +320,19 @@ int dpi_rewrite_outputs(dpi_rewrite *r)
 
 /* -- memory of values -- */
 
+bool dpi_changes_tensor(const dp_schema *s)
+{
+    static const char *const bases[] = {
+        "resize_",    "resize_as_", "set_",           "set_data",        "as_strided_",
+        "transpose_", "t_",         "squeeze_",       "unsqueeze_",      "swapaxes_",
+        "swapdims_",  "detach_",    "requires_grad_", "_resize_output_", "rename_"};
+    bool changes = false;
+
+    for (size_t i = 0; i < DPI_COUNT(bases); i++)
+        changes |= strcmp(bases[i], s->base) == 0;
+    return changes && strcmp(s->ns, "aten") == 0;
+}
+
 void dpi_find_touched(const dp_program *p, bool *touched)
 {
     for (uint32_t v = 0; v < p->n_inputs; v++)

@@ -391,7 +391,7 @@ static int check_apart(const checker *c)
     return rc;
 }
 
-int dp_program_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs)
+int dpi_guard_check(dp_ctx *ctx, const dp_program *p, uint32_t i, const dp_value *inputs)
 {
     static int (*const kinds[DP_GUARD_END])(const checker *, const dp_input_guard *) = {
         [DP_GUARD_TENSOR] = check_tensor, [DP_GUARD_VALUE] = check_value,
@@ -399,10 +399,16 @@ int dp_program_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *in
         [DP_GUARD_EQUAL] = check_equal,   [DP_GUARD_SHARE] = check_share,
     };
     const checker c = {ctx, p, inputs};
+
+    return p->guards[i].kind == DP_GUARD_APART ? check_apart(&c)
+                                               : kinds[p->guards[i].kind](&c, &p->guards[i]);
+}
+
+int dp_program_guards_check(dp_ctx *ctx, const dp_program *p, const dp_value *inputs)
+{
     int rc = 0;
 
     for (uint32_t i = 0; i < p->n_guards && rc == 0; i++)
-        rc = p->guards[i].kind == DP_GUARD_APART ? check_apart(&c)
-                                                 : kinds[p->guards[i].kind](&c, &p->guards[i]);
+        rc = dpi_guard_check(ctx, p, i, inputs);
     return rc;
 }

@@ -196,18 +196,22 @@ static void lay_guards(dpi_bump *m, const dp_program *from, dp_program *to)
     }
 }
 
-/* Leave out the APART guards if the program writes to no input: they would hold nothing. */
+/* Leave out APART guards but the first, and all of them if the program writes to no input: they
+ * would hold nothing. */
 static void drop_apart(dp_program *p)
 {
     uint32_t n = 0;
-    bool any = false;
+    bool wanted = false;
 
     for (uint32_t i = 0; i < p->n_inputs; i++)
-        any |= dp_program_input_written(p, i);
-    for (uint32_t i = 0; i < p->n_guards && !any; i++)
-        if (p->guards[i].kind != DP_GUARD_APART)
+        wanted |= dp_program_input_written(p, i);
+    for (uint32_t i = 0; i < p->n_guards; i++) {
+        bool apart = p->guards[i].kind == DP_GUARD_APART;
+        if (!apart || wanted)
             p->guards[n++] = p->guards[i];
-    p->n_guards = any ? p->n_guards : n;
+        wanted &= !apart;
+    }
+    p->n_guards = n;
 }
 
 /* Append `from` and everything that it points to.  Returns the copy, or NULL when only counting. */

@@ -282,6 +282,9 @@ typedef struct dpi_bump {
 } dpi_bump;
 /* Append what guard *g points to, and return a guard that points to the copies. */
 dp_input_guard dpi_bump_guard(dpi_bump *m, const dp_input_guard *g);
+/* Check guard `i` of `p`, as dp_program_guards_check() does; only the inputs that it names are
+ * read (guard_check.c). */
+int dpi_guard_check(dp_ctx *ctx, const dp_program *p, uint32_t i, const dp_value *inputs);
 /* Set want[] to the strides of a dense tensor of `sizes` whose dimensions are ordered as the
  * strides `like` are. */
 void dpi_dense_strides(int ndim, const int64_t *like, const int64_t *sizes, int64_t *want);

@@ -132,6 +132,29 @@ def test_less_memory_is_saved_where_it_is_asked_for(f):
         raises(lambda: net.grad(memory=1), "InvalidParams", "memory", "only with partition min_cut")
 
 
+def test_each_program_holds_for_the_sizes_of_the_capture_only(f):
+    """The sizes are numbers in the calls: with others, a run would give wrong gradients and no error."""
+    with f.connect() as d:
+        program = d.call("program.create", inputs=[{"name": "x"}], outputs=["s"], steps=[
+            {"op": "aten::exp", "args": [ref("x")], "as": ["e"]}, {"op": "aten::sum", "args": [ref("e")], "as": ["s"]}])["program"]
+        three, one, seed = {"data": [1.0, 2.0, 3.0]}, {"data": [1.0]}, {"data": 1.0}
+        made = d.call("program.grad", program=program, inputs={"x": three}, wrt=["x"])
+
+        def run(p, **inputs):
+            return d.call("program.run", program=p, inputs=inputs)["outputs"]
+        raises(lambda: run(made["forward"], x=one), "ValueError", "input 'x' has size 1 in dimension 0", "for size 3")
+        saved = {"tensor": run(made["forward"], x=three)[1]["tensor"]}
+        run(made["backward"], saved0=saved, grad_s=seed)
+        raises(lambda: run(made["backward"], saved0=saved, grad_s=one), "ValueError", "input 'grad_s' has 1 dimensions")
+        step = d.call("program.create", inputs=[{"name": "data", "type": "Tensor"}], outputs=["g"], constants={"seed": seed}, steps=[
+            {"program": made["program"], "inputs": {"x": ref("data"), "grad_s": ref("seed")}, "as": ["s", "g"]}])["program"]
+        inlined = d.call("program.pass", program=step, passes=["inline"])["program"]
+        equal(d.call("program.describe", program=inlined)["depth"], 1)
+        equal([len(run(p, data=three)) for p in (step, inlined)], [1, 1])
+        raises(lambda: run(step, data=one), "ValueError", "step 0: input 'x' has size 1")
+        raises(lambda: run(inlined, data=one), "ValueError", "input 'data' has size 1 in dimension 0", "for size 3")
+
+
 def test_a_training_step_is_one_program(f):
     """Forward, joint backward and optimizer, captured: the losses are those of single calls."""
     with f.connect() as d:

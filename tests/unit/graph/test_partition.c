@@ -117,6 +117,28 @@ START_TEST(a_smallest_cut_saves_less_and_repeats_nothing_heavy)
 }
 END_TEST
 
+START_TEST(parts_have_the_guards_of_their_inputs)
+{
+    dp_tensor *x = square(-0.5), *w = square(0.25);
+    const dp_value inputs[2] = {dp_tensor_value(x), dp_tensor_value(w)};
+    divided d = divide(chain, inputs, 1, DP_PARTITION_DEFAULT, 0), e;
+
+    ck_assert_uint_eq(dp_program_guards(d.made.forward), 2);
+    ck_assert_str_eq(dp_program_guard_text(d.made.forward, 1, arena),
+                     "w is float64 on cpu, sizes [3, 3] strides [3, 1]");
+    ck_assert_uint_eq(dp_program_guards(d.made.backward), 1);
+    ck_assert_str_eq(dp_program_guard_text(d.made.backward, 0, arena),
+                     "grad_l is float64 on cpu, sizes [] strides []");
+    e = divide(writes, inputs, 1, DP_PARTITION_DEFAULT, 0);
+    ck_assert_uint_eq(dp_program_guards(e.made.forward), 3);
+    ck_assert_uint_eq(dp_program_guards(e.made.backward), 1);
+    drop(&d);
+    drop(&e);
+    dp_tensor_unref(x);
+    dp_tensor_unref(w);
+}
+END_TEST
+
 START_TEST(memory_that_no_cut_fits_is_told)
 {
     dp_program *p = read_program(random_chain);
@@ -140,5 +162,6 @@ UNIT_SUITE(partition)
     tcase_add_checked_fixture(tc, setup_gradients, teardown_gradients);
     tcase_add_test(tc, parts_give_the_bits_of_the_joint_program);
     tcase_add_test(tc, a_smallest_cut_saves_less_and_repeats_nothing_heavy);
+    tcase_add_test(tc, parts_have_the_guards_of_their_inputs);
     tcase_add_test(tc, memory_that_no_cut_fits_is_told);
 }
