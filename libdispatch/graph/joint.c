@@ -353,7 +353,10 @@ static int prepare(tracer *t, const dp_value *inputs)
     if (t->inputs == NULL || t->outputs == NULL || t->roots == NULL || t->tangents == NULL ||
         t->grads == NULL || t->wrt == NULL || t->double_grads == NULL)
         return no_memory(t->ctx);
-    int rc = dp_capture_new(t->ctx, &how, &t->c);
+    int rc = dpi_need_fallback(t->ctx, DP_KEY_OF(DP_F_AutogradFunctionality, DP_B_CPU),
+                               "a gradient", "autograd");
+    if (rc == 0)
+        rc = dp_capture_new(t->ctx, &how, &t->c);
     return rc < 0 ? rc : fake_inputs(t, inputs);
 }
 

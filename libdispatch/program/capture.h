@@ -131,6 +131,9 @@ bool dpi_holds_tensors(const dp_value *v);
 /* Record argument or output `v`: *out, a reference. */
 int dpi_capture_argument(const dpi_recorder *r, const dp_value *v, uint32_t *out);
 
+/* Fail, with DP_ENOTFOUND, unless `key` has a fallback; in the tree `plugin` registers it for
+ * `what`. */
+int dpi_need_fallback(dp_ctx *ctx, dp_key key, const char *what, const char *plugin);
 /* Add to builder `b` the guards of the inputs of `c`, whose indices are the same
  * (captured_guard.c). */
 int dpi_capture_guards(dp_ctx *ctx, const dp_capture *c, dp_builder *b);

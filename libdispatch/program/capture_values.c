@@ -271,17 +271,34 @@ int dpi_capture_items(dp_ctx *ctx, dp_capture *c, uint32_t list, const dp_value 
 
 /* -- life -- */
 
+int dpi_need_fallback(dp_ctx *ctx, dp_key key, const char *what, const char *plugin)
+{
+    pthread_mutex_lock(&ctx->reg->lock);
+    bool found = dpi_fallback_for(&ctx->reg->fallbacks, key) != NULL;
+    pthread_mutex_unlock(&ctx->reg->lock);
+
+    return found ? 0
+                 : dp_error_set(&ctx->error, DP_ENOTFOUND,
+                                "%s needs plugin '%s', which is not loaded: plugin.load loads it, "
+                                "with the path of %s.so",
+                                what, plugin, plugin);
+}
+
 int dp_capture_new(dp_ctx *ctx, const dp_capture_options *o, dp_capture **out)
 {
-    dp_capture *c = dp_calloc(1, sizeof(*c));
+    dp_key key = o != NULL && o->whole ? DP_KEY(DP_F_Tracer) : DP_KEY(DP_F_Functionalize);
+    int rc = dpi_need_fallback(ctx, key, "a capture of calls", "capture");
 
+    if (rc < 0)
+        return rc;
+    dp_capture *c = dp_calloc(1, sizeof(*c));
     if (c == NULL || (c->arena = dp_arena_new()) == NULL) {
         dp_free(c);
         return dpi_capture_no_memory(ctx);
     }
     if ((c->arena->account = ctx->account) != NULL)
         dpi_account_ref(ctx->account); /* the capture may outlive the session that pays for it */
-    c->key = o != NULL && o->whole ? DP_KEY(DP_F_Tracer) : DP_KEY(DP_F_Functionalize);
+    c->key = key;
     c->numbers = o != NULL && o->numbers;
     c->fakes = o != NULL && o->fakes;
     *out = c;

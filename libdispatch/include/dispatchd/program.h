@@ -278,7 +278,7 @@ typedef struct dp_capture_options {
 } dp_capture_options;
 
 /* `o` may be NULL.  *out owned.  Its memory is charged to the context's account, which must live
- * until dp_capture_free(). */
+ * until dp_capture_free().  DP_ENOTFOUND: plugin capture is not loaded. */
 DP_API int dp_capture_new(dp_ctx *ctx, const dp_capture_options *o, dp_capture **out);
 DP_API dp_capture *dp_capture_free(dp_capture *c); /* NULL is allowed; returns NULL */
 /* Make *v, a tensor, a list of tensors or any other value, an input of the program.  A value that

@@ -438,6 +438,30 @@ def test_ten_thousand_steps(f):
     equal(values(f, q, x), [[3]])
 
 
+def test_plugin_capture_is_named_where_it_is_missing(f):
+    x = tensor(f, [1.0])
+    p = create(f, [step("exp", "i0")], ["y"])
+    d, inputs = f.d, {"i0": t(x)}
+    discard(f)
+    d.call("plugin.unload", plugin="capture")
+    try:
+        for whole in False, True:
+            raises(lambda: d.call("trace.start", inputs=inputs, whole=whole), "NotFound", "a capture of calls needs plugin 'capture'",
+                   "plugin.load loads it")
+            raises(lambda: d.call("program.capture", program=p, inputs=inputs, whole=whole), "NotFound", "needs plugin 'capture'")
+        raises(lambda: d.call("trace.stop"), "RuntimeError", "records no calls")
+        for method in "program.grad", "program.jvp":
+            raises(lambda: d.call(method, program=p, inputs=inputs, wrt=["i0"]), "NotFound", "needs plugin 'capture'")
+        d.call("plugin.unload", plugin="autograd")
+        raises(lambda: d.call("program.grad", program=p, inputs=inputs, wrt=["i0"]), "NotFound", "a gradient needs plugin 'autograd'")
+    finally:
+        loaded = [e["plugin"] for e in d.call("plugin.list")["plugins"]]
+        for name in ("autograd", "capture"):
+            if name not in loaded:
+                d.call("plugin.load", path=os.path.join(BUILD, "plugins", name + ".so"))
+    equal(d.call("program.grad", program=p, inputs=inputs, wrt=["i0"])["saved"], 1)
+
+
 def test_a_trace_is_charged_to_the_session(f):
     with TestDaemon("--session-bytes", "3000000") as small, small.connect() as d:
         x = d.call("tensor.create", data=[1.0])["tensor"]

@@ -77,6 +77,23 @@ START_TEST(the_account_lives_as_long_as_the_capture)
 }
 END_TEST
 
+START_TEST(a_capture_needs_a_kernel_that_records)
+{
+    dp_registry *empty = rec_registry();
+    dp_ctx *other = NULL;
+    dp_capture *c = NULL;
+
+    ck_assert_int_eq(dp_ctx_new(empty, &other, dp_ctx_error(ctx)), 0);
+    ck_assert_int_eq(dp_capture_new(other, NULL, &c), DP_ENOTFOUND);
+    ck_assert_str_eq(dp_ctx_error(other)->message,
+                     "a capture of calls needs plugin 'capture', which is not loaded: plugin.load "
+                     "loads it, with the path of capture.so");
+    ck_assert_ptr_null(c);
+    dp_ctx_free(other);
+    ck_assert_ptr_null(dp_registry_free(empty));
+}
+END_TEST
+
 START_TEST(arrays_have_a_limit)
 {
     uint32_t before = cap->cap_values;
@@ -95,5 +112,6 @@ UNIT_SUITE(capture_values)
     tcase_add_test(tc, a_tensor_without_a_reference_is_not_kept);
     tcase_add_test(tc, undo_forgets_what_came_later);
     tcase_add_test(tc, the_account_lives_as_long_as_the_capture);
+    tcase_add_test(tc, a_capture_needs_a_kernel_that_records);
     tcase_add_test(tc, arrays_have_a_limit);
 }
