@@ -299,6 +299,8 @@ static int make(maker *m, const int64_t *least, dp_program **out)
     const dp_program *p = m->p;
     int rc = dp_builder_new(m->ctx, &m->b);
 
+    if (rc == 0)
+        m->b->whole_names = true;
     for (uint32_t i = 0; i < p->n_inputs && rc == 0; i++) {
         const dpi_type_text *t = &p->types[p->inputs[i].type];
         rc = dp_builder_input(m->b, p->values[i].name, t->schema != NULL ? t->text : NULL,

@@ -37,6 +37,7 @@ int dpi_rewrite_begin_part(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)
     if (from->reg != r->b->p.reg)
         return dpi_builder_fail(r->b, DP_EVALUE, "the program belongs to another registry");
     r->b->p.of_lines = from->of_lines;
+    r->b->whole_names = true;
     return make_maps(r);
 }
 
@@ -285,7 +286,9 @@ int dpi_rewrite_step(dpi_rewrite *r, uint32_t i, dp_ref *first)
         s.when = when != DPI_REF_NONE ? &when : NULL;
         name_arguments(r, step, refs, kwargs, &s);
         fill_kind(r, step, &s);
+        r->b->whole_names = step->kind != DPI_STEP_BIND; /* whose overload may be known now */
         rc = dpi_rewrite_add(r, i, &s, first);
+        r->b->whole_names = true;
     }
     if (refs != few) {
         dp_free(refs);

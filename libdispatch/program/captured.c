@@ -185,8 +185,10 @@ int dp_capture_finish(dp_ctx *ctx, const dp_capture *c, dp_program **out)
     if (m.refs == NULL)
         return no_memory(ctx);
     int rc = dp_builder_new(ctx, &m.b);
-    if (rc == 0)
+    if (rc == 0) {
+        m.b->whole_names = true;
         rc = make(&m, out);
+    }
     dp_builder_free(m.b);
     dp_free(m.refs);
     return rc;

@@ -225,7 +225,8 @@ static int check_call(dp_builder *b, const dp_step *s)
         args[i] = symbol(b, s->args[i]);
     for (size_t i = 0; i < s->n_kwargs; i++)
         kwargs[i] = (dp_kwarg){s->kwargs[i].name, symbol(b, s->kwargs[i].value)};
-    int rc = dpi_bind_kinds(b->ctx, s->name, args, s->n_args, kwargs, s->n_kwargs, &bound, &kinds);
+    int rc = dpi_bind_kinds(b->ctx, s->name, b->whole_names, args, s->n_args, kwargs, s->n_kwargs,
+                            &bound, &kinds);
     if (rc < 0)
         return rc;
     return kinds.schema != NULL ? add_call(b, s, &bound, &kinds) : add_bind(b, s);

@@ -201,6 +201,9 @@ struct dp_builder {
     dp_arena *arena; /* holds names, and the strings and lists of constants */
     bool begun;      /* dp_builder_new() called dp_ctx_begin() */
     bool done;       /* dp_builder_finish() has returned the program */
+    /* The names of operators are whole: one without an overload means no other overload, whatever
+     * the arguments are.  Set by those who copy calls whose overloads were chosen already. */
+    bool whole_names;
     dp_program p;    /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
         cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins, cap_modes, cap_guards;

@@ -228,17 +228,18 @@ static int fail_undefined(const dpi_entry *e, dp_error *err)
                         e->op->name, k->gen->plugin, k->file, k->line);
 }
 
-/* List the overloads that have the full name `name`, or, if it names no overload, that base name;
- * leave out those without a schema. */
+/* List the overloads that have the full name `name`, or, if it names no overload and need not be
+ * whole, that base name; leave out those without a schema. */
 static int candidates(const dpi_request *rq, const char *name, const dpi_entry ***out, size_t *n)
 {
     dp_ctx *ctx = rq->ctx;
     const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
     size_t base = dpi_base_bytes(name), found, n_kept = 0;
-    const dpi_entry *exact = name[base] == '.' ? dpi_snapshot_find(s, name, strlen(name)) : NULL;
+    bool whole = rq->whole_name || name[base] == '.';
+    const dpi_entry *exact = whole ? dpi_snapshot_find(s, name, strlen(name)) : NULL;
     const dpi_entry **list;
 
-    found = exact ? 1 : name[base] == '.' ? 0 : dpi_overloads(s, name, base, NULL, 0);
+    found = exact ? 1 : whole ? 0 : dpi_overloads(s, name, base, NULL, 0);
     if (found == 0)
         return dpi_no_operator(s, name, &ctx->error);
     if ((list = dp_arena_alloc_n(&ctx->arena, found, sizeof(*list))) == NULL)
@@ -458,22 +459,22 @@ int dp_bind(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
 {
     if (!DPI_GIVEN(&ctx->error, DP_EVALUE, name, out))
         return DP_EVALUE;
-    dpi_request rq = {ctx, args, n_args, kwargs, n_kwargs, NULL, false, false};
+    dpi_request rq = {ctx, args, n_args, kwargs, n_kwargs, NULL, false, false, false};
 
     return bind_one(&rq, name, out);
 }
 
-int dpi_bind_kinds(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
+int dpi_bind_kinds(dp_ctx *ctx, const char *name, bool whole, const dp_value *args, size_t n_args,
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out, dpi_kinds *kinds)
 {
-    dpi_request rq = {ctx, args, n_args, kwargs, n_kwargs, kinds, false, false};
+    dpi_request rq = {ctx, args, n_args, kwargs, n_kwargs, kinds, false, false, whole};
 
     return bind_one(&rq, name, out);
 }
 
 int dpi_fit(dp_ctx *ctx, const dp_schema *schema, uint64_t late, dp_value *values)
 {
-    dpi_request rq = {ctx, values, schema->n_args, NULL, 0, NULL, true, true};
+    dpi_request rq = {ctx, values, schema->n_args, NULL, 0, NULL, true, true, true};
     dpi_fit_try f = {.rq = &rq, .schema = schema, .err = &ctx->error, .loose = true};
     int rc = 0;
 

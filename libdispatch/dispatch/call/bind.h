@@ -21,8 +21,9 @@ typedef struct dpi_kinds {
     uint64_t late; /* bit i: argument i is a symbol whose value dpi_fit() must fit later */
 } dpi_kinds;
 /* Like dp_bind(), with symbols among `args` and `kwargs`.  Other values are bound as usual.  *kinds
- * gets the result for the symbols. */
-int dpi_bind_kinds(dp_ctx *ctx, const char *name, const dp_value *args, size_t n_args,
+ * gets the result for the symbols.  `whole`: a name without an overload means the operator that is
+ * called so, and no overload of it. */
+int dpi_bind_kinds(dp_ctx *ctx, const char *name, bool whole, const dp_value *args, size_t n_args,
                    const dp_kwarg *kwargs, size_t n_kwargs, dp_bound *out, dpi_kinds *kinds);
 /* For each bit i in `late`: convert values[i] to the type of argument i, as dp_bind() does.
  * `values` has schema->n_args elements. */

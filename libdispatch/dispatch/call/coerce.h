@@ -19,6 +19,7 @@ typedef struct dpi_request {
     dpi_kinds *kinds;     /* NULL: no argument is a symbol */
     bool single_overload; /* just one overload takes arguments of this number and names */
     bool names_checked;   /* check_names() of bind.c has passed */
+    bool whole_name;      /* the operator's name is whole: it means no other overload */
 } dpi_request;
 
 /* An attempt to fit the arguments of a call to one schema. */

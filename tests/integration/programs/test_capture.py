@@ -157,6 +157,21 @@ def test_lists(f):
     equal([got[0]["data"], [v["data"] for v in got[1]]], [[9, 7, 8], [[7, 8], [9]]])
 
 
+def test_calls_keep_their_overloads(f):
+    """What the values are when a program runs does not choose other overloads than those that were called."""
+    given = {"inputs": [{"name": "l"}], "outputs": ["a", "b", "c"]}  # no type: an item of l may be anything
+    steps = [step("clamp_", {"ref": "l", "index": 0}, 2.0, as_=["a"]), step("view", {"ref": "l", "index": 1}, [2, 1], as_=["b"]),
+             step("special_chebyshev_polynomial_t.n_scalar", {"ref": "l", "index": 1}, 2, as_=["c"])]
+    p = f.d.call("program.create", steps=steps, **given)["program"]
+    inputs = {"l": [t(tensor(f, [1.0, 3.0])), t(tensor(f, [0.5, 4.0]))]}
+    for whole in (False, True):
+        q = f.d.call("program.capture", program=p, inputs=inputs, whole=whole)["program"]
+        equal([op for op in ops(f, q) if op], ["aten::clamp_", "aten::view", "aten::special_chebyshev_polynomial_t" + ".n_scalar" * whole])
+        for program in (q, f.d.call("program.pass", program=q, passes=["functionalize", "common"])["program"]):
+            got = f.d.call("program.run", program=program, inputs=inputs, **{"return": "data"})["outputs"]
+            equal([v["data"] for v in got], [[2, 3], [[0.5], [4]], [-0.5, 31]])
+
+
 def test_random_operators_and_generators(f):
     x = tensor(f, [1.0] * 64)
     seed(f)
