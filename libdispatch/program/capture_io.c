@@ -110,10 +110,13 @@ int dp_capture_output(dp_ctx *ctx, dp_capture *c, const char *name, const dp_val
     const dp_capture_mark before = dp_capture_now(c);
     const dpi_recorder r = {ctx, c, name, NULL, 0};
     dpi_captured_output output = {keep_name(ctx, c, name), 0};
+    bool begun;
     int rc = output.name != NULL && DPI_CAPTURE_GROW(ctx, c, outputs, 1) ? 0 : DP_ERESOURCE;
 
-    if (rc == 0)
+    if (rc == 0 && (rc = dpi_ctx_pin(ctx, &begun)) == 0) { /* a view of a value is a call */
         rc = dpi_capture_argument(&r, v, &output.ref);
+        dpi_ctx_unpin(ctx, begun);
+    }
     if (rc == 0)
         c->outputs[c->n_outputs++] = output;
     else

@@ -137,6 +137,18 @@ def test_changed_geometry(f):
     equal(f.data(other), f.data(x), "what t_ has made of the input")
 
 
+def test_an_output_that_no_call_has_made(f):
+    """A view that another session handle names, of an input that the recording knows."""
+    x = tensor(f, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    f.d.call("tensor.name", tensor=f.of(x, "t"), name="turned")
+    y = f.d.call("tensor.open", name="turned")["tensor"]
+    f.d.call("tensor.unlink", name="turned")
+    start(f, [x])
+    p = stop(f, y)
+    equal(ops(f, p), ["aten::as_strided"])
+    equal(values(f, p, tensor(f, [[7.0, 8.0, 9.0], [1.0, 2.0, 3.0]])), [[[7, 1], [8, 2], [9, 3]]])
+
+
 def test_a_storage_that_set_has_taken_away(f):
     x, y = opened(f, 2)
     start(f, [x])
