@@ -80,29 +80,6 @@ static int find_by_storage(const dpi_recorder *r, const dp_tensor *t, uint32_t *
     return record_view(r, dpi_capture_first(c, base - 1), t, out);
 }
 
-/* Is `t` a wrapped number, a tensor that dp_bind() made from a number?  *out: the number; `z` holds
- * it if it is complex. */
-static bool number_of(const dp_tensor *t, double z[2], dp_value *out)
-{
-    DPI_VIEW(v, t);
-    int64_t i = 0;
-
-    if (!dp_tensor_is_wrapped(t) || v.ndim != 0 || v.data == NULL)
-        return false;
-    if (dp_dtype_is_complex(v.dtype)) {
-        dp_convert(DP_COMPLEX128, z, v.dtype, v.data, 1);
-        *out = (dp_value){DP_TAG_COMPLEX, 0, {0}};
-        out->u.doubles = z;
-    } else if (dp_dtype_is_floating(v.dtype)) {
-        dp_convert(DP_FLOAT64, z, v.dtype, v.data, 1);
-        *out = dp_double(z[0]);
-    } else {
-        dp_convert(DP_INT64, &i, v.dtype, v.data, 1);
-        *out = v.dtype == DP_BOOL ? dp_bool(i != 0) : dp_int(i);
-    }
-    return true;
-}
-
 static int record_tensor(const dpi_recorder *r, const dp_tensor *t, uint32_t *out)
 {
     dp_capture *c = r->c;
@@ -116,7 +93,7 @@ static int record_tensor(const dpi_recorder *r, const dp_tensor *t, uint32_t *ou
         *out = DPI_CAPTURED(DPI_HAS_VALUE, dpi_capture_first(c, v - 1));
         return 0;
     }
-    if (number_of(t, z, &number))
+    if (dpi_wrapped_number(t, z, &number))
         return dpi_capture_keep(r->ctx, c, &number, out);
     int rc = find_by_storage(r, t, &v);
     *out = DPI_CAPTURED(DPI_HAS_VALUE, v);

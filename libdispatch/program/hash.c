@@ -5,7 +5,8 @@
  * the hash.  LIST, ITEM, SCALAR and SELECT steps (pure steps) only compute from their arguments, so
  * their position among the steps does not matter: a pure step has a digest of its own, which is
  * hashed wherever its value is used.  Of a tensor among the constants, the dtype, device, keys,
- * sizes and strides are hashed, but not the elements, because the elements may change later. */
+ * sizes and strides are hashed, but not the elements, because the elements may change later; of a
+ * number that stands for a tensor, the number, which nobody can change. */
 #include "program_i.h"
 #include "dispatch/call/ctx.h"
 #include <endian.h>
@@ -99,6 +100,8 @@ static void add_tensor(dpi_siphash *h, const dp_tensor *t)
 
 static void add_value(dpi_siphash *h, const dp_value *v)
 {
+    dp_value number;
+    double z[2];
     uint64_t bits;
 
     add_int(h, v->tag);
@@ -107,6 +110,8 @@ static void add_value(dpi_siphash *h, const dp_value *v)
         break;
     case DP_TAG_TENSOR:
         add_tensor(h, v->u.t);
+        if (v->u.t != NULL && dpi_wrapped_number(v->u.t, z, &number))
+            add_value(h, &number);
         break;
     case DP_TAG_BOOL:
         add_int(h, v->u.b);

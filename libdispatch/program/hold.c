@@ -1,5 +1,5 @@
 /* hold.c -- copy values with the strings and lists that they point to, and take references to their
- * tensors. */
+ * tensors; the numbers of wrapped tensors. */
 #include "program_i.h"
 #include "dispatch/call/values.h"
 
@@ -41,4 +41,25 @@ int dpi_value_ref(dp_arena *a, dp_value *v, dp_error *err)
         return dpi_no_memory(err, "a list");
     dpi_values_ref(v, 1);
     return 0;
+}
+
+bool dpi_wrapped_number(const dp_tensor *t, double z[2], dp_value *out)
+{
+    DPI_VIEW(v, t);
+    int64_t i = 0;
+
+    if (!dp_tensor_is_wrapped(t) || v.ndim != 0 || v.data == NULL)
+        return false;
+    if (dp_dtype_is_complex(v.dtype)) {
+        dp_convert(DP_COMPLEX128, z, v.dtype, v.data, 1);
+        *out = (dp_value){DP_TAG_COMPLEX, 0, {0}};
+        out->u.doubles = z;
+    } else if (dp_dtype_is_floating(v.dtype)) {
+        dp_convert(DP_FLOAT64, z, v.dtype, v.data, 1);
+        *out = dp_double(z[0]);
+    } else {
+        dp_convert(DP_INT64, &i, v.dtype, v.data, 1);
+        *out = v.dtype == DP_BOOL ? dp_bool(i != 0) : dp_int(i);
+    }
+    return true;
 }

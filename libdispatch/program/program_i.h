@@ -204,7 +204,7 @@ struct dp_builder {
     /* The names of operators are whole: one without an overload means no other overload, whatever
      * the arguments are.  Set by those who copy calls whose overloads were chosen already. */
     bool whole_names;
-    dp_program p;    /* the program so far; each array is a separate allocation that grows */
+    dp_program p; /* the program so far; each array is a separate allocation that grows */
     uint32_t cap_inputs, cap_values, cap_constants, cap_constant_names, cap_steps, cap_links,
         cap_types, cap_ops, cap_binds, cap_subs, cap_outputs, cap_origins, cap_modes, cap_guards;
     dpi_name *names; /* [mask + 1] hash table with open addressing */
@@ -326,6 +326,9 @@ void *dpi_bump_add(dpi_bump *m, const void *src, size_t bytes);
 /* Append copies of the strings and lists that `*v` points to, and return a value that points to the
  * copies.  It has no references of its own to the tensors in it. */
 dp_value dpi_bump_value(dpi_bump *m, const dp_value *v);
+/* Is `t` a wrapped number, a tensor that dp_bind() made from a number?  *out: the number; `z` holds
+ * it if it is complex. */
+bool dpi_wrapped_number(const dp_tensor *t, double z[2], dp_value *out);
 size_t dpi_storage_bytes_of(const dp_value *v); /* sum over the storages of all tensors in `*v` */
 /* Take a reference to every tensor in `*v`.  A list of values is copied to arena `a` first, because
  * dp_values_release() writes to its elements.  DP_ERESOURCE: no memory. */

@@ -60,9 +60,15 @@ static void add_tensor(dpi_text *t, const dp_tensor *tensor)
 
 static void add_value(dpi_text *t, const dp_value *v, int depth)
 {
+    dp_value number;
+    double z[2];
+
     switch (v->tag) {
     case DP_TAG_TENSOR:
-        add_tensor(t, v->u.t);
+        if (dpi_wrapped_number(v->u.t, z, &number))
+            add_value(t, &number, depth);
+        else
+            add_tensor(t, v->u.t);
         break;
     case DP_TAG_INT:
         dpi_text_printf(t, "%" PRId64, v->u.i);
