@@ -134,17 +134,51 @@ static int fake_inputs(faker *f, const dp_value *inputs, uint32_t n, dp_value *o
     return rc;
 }
 
-int dpi_capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p)
+/* Make tensor `t` a constant of the capture, unless it is one already or is a number, which the
+ * capture needs not know. */
+static int capture_constant(dp_ctx *ctx, dp_capture *c, const char *name, dp_tensor *t)
 {
-    char name[DP_KEY_NAME_MAX];
+    if (t == NULL || dp_tensor_is_wrapped(t))
+        return 0;
+    if (dpi_capture_reserve(ctx, c) < 0)
+        return DP_ERESOURCE;
+    uint32_t v = *dpi_capture_slot(c, c->table, dp_tensor_id(t), false);
+    bool known = v != 0 && c->values[dpi_capture_first(c, v - 1)].constant != 0;
+    return known ? 0 : dp_capture_constant(ctx, c, name, t);
+}
+
+/* Make the tensors of `v`, which may be a list, constants of the capture. */
+static int capture_value(dp_ctx *ctx, dp_capture *c, const char *name, const dp_value *v)
+{
+    int rc = v->tag == DP_TAG_TENSOR ? capture_constant(ctx, c, name, v->u.t) : 0;
+
+    for (uint32_t i = 0; dp_is_list(v) && i < v->len && rc == 0; i++) {
+        dp_value item = dp_list_item(v, i);
+        rc = capture_value(ctx, c, "", &item);
+    }
+    return rc;
+}
+
+/* The constants of the programs that `p` runs have no names: those of `p` may have the same.  Calls
+ * itself, at most DP_LIMIT_PROGRAM_DEPTH deep. */
+static int capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p, bool named)
+{
+    char name[DP_KEY_NAME_MAX] = "";
     int rc = 0;
 
-    for (uint32_t i = 0; i < p->n_constants && rc == 0; i++)
-        if (p->constants[i].tag == DP_TAG_TENSOR)
-            rc = dp_capture_constant(ctx, c,
-                                     dp_program_value_name(p, DPI_REF(DPI_REF_CONSTANT, i), name),
-                                     p->constants[i].u.t);
+    for (uint32_t i = 0; i < p->n_constants && rc == 0; i++) {
+        if (named)
+            dp_program_value_name(p, DPI_REF(DPI_REF_CONSTANT, i), name);
+        rc = capture_value(ctx, c, name, &p->constants[i]);
+    }
+    for (uint32_t i = 0; i < p->n_subs && rc == 0; i++)
+        rc = capture_constants(ctx, c, p->subs[i], false);
     return rc;
+}
+
+int dpi_capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p)
+{
+    return capture_constants(ctx, c, p, true);
 }
 
 static int capture_run(dp_ctx *ctx, const dp_program *p, const dp_value *inputs, dp_capture *c)

@@ -39,7 +39,7 @@ static int add_constants(maker *m)
 
     for (uint32_t v = 0; v < c->n_values && rc == 0; v++)
         if (c->values[v].constant != 0)
-            rc = dp_builder_constant(m->b, c->values[v].name,
+            rc = dp_builder_constant(m->b, c->values[v].name[0] != '\0' ? c->values[v].name : NULL,
                                      &c->constants[c->values[v].constant - 1], &m->refs[v]);
     return rc;
 }

@@ -266,6 +266,18 @@ DPI_HOT int dpi_fit_inputs(const dpi_machine *m, const dp_program *p, dp_value *
 
 /* -- outputs -- */
 
+/* Copy `t` by a call, which a capture records: *out, owned. */
+static int clone_by_call(dp_ctx *ctx, dp_tensor *t, dp_tensor **out)
+{
+    const dp_op *op = dp_op_find(ctx, "aten::clone");
+    const dp_value args[2] = {dp_tensor_value(t)};
+    dp_value ret = {0};
+    int rc = op == NULL ? ctx->error.code : dpi_call_for_all(ctx, op, args, 2, &ret, 1);
+
+    *out = rc == 0 ? ret.u.t : NULL;
+    return rc;
+}
+
 /* If `*t`, which the run owns, shares its storage with a constant of p, replace it by a copy.  The
  * caller may write to an output, but a constant must not change. */
 static int unshare_tensor(dpi_machine *m, const dp_program *p, dp_tensor **t)
@@ -279,10 +291,13 @@ static int unshare_tensor(dpi_machine *m, const dp_program *p, dp_tensor **t)
     int rc = dp_checkpoint(m->ctx);
     if (rc == 0)
         rc = dpi_no_wrapper(*t, err);
-    if (rc == 0)
+    if (rc == 0 && m->ctx->capture != NULL) {
+        rc = clone_by_call(m->ctx, *t, &copy);
+    } else if (rc == 0) {
         rc = dpi_empty_like(*t, (*t)->dtype, target, DP_PRESERVE, &copy, err);
-    if (rc == 0)
-        rc = dpi_copy(copy, *t, m->ctx->threads, err);
+        if (rc == 0)
+            rc = dpi_copy(copy, *t, m->ctx->threads, err);
+    }
     if (rc < 0) {
         dp_tensor_unref(copy);
         return rc;

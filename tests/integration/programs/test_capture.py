@@ -149,6 +149,36 @@ def test_an_output_that_no_call_has_made(f):
     equal(values(f, p, tensor(f, [[7.0, 8.0, 9.0], [1.0, 2.0, 3.0]])), [[[7, 1], [8, 2], [9, 3]]])
 
 
+def test_outputs_that_share_memory_with_constants(f):
+    """A run copies them, and so does the captured program; also those of a program that the program runs."""
+    def make(inputs, steps, outputs, **constants):
+        return f.d.call("program.create", inputs=inputs, steps=steps, outputs=outputs, constants=constants)["program"]
+    k = {"data": [[1.0, 2.0], [3.0, 4.0]]}
+    inner = make([], [step("t", "k", as_=["u"])], ["u", "k"], k=k)
+    p = make([{"name": "i0"}], [step("select.int", "k", 0, 1, as_=["v"]), {"program": inner, "inputs": {}, "as": ["u", "w"]},
+                                step("add.Tensor", "u", "i0"), step("neg_", "w", as_=["w2"])], ["v", "y", "w2", "k"], k=k)
+    x = tensor(f, [10.0, 20.0])
+    want = [[3, 4], [[11, 23], [12, 24]], [[-1, -2], [-3, -4]], [[1, 2], [3, 4]]]
+    equal(values(f, p, x), want)
+    for fakes in (True, False):
+        q = capture(f, p, x, fakes=fakes)
+        for _ in range(2):
+            equal(values(f, q, x), want)
+
+
+def test_constants_without_names_and_in_lists(f):
+    k = tensor(f, [5.0, 6.0])
+    steps = [step("add.Tensor", "i0", 10, as_=["a"]), step("add.Tensor", "a", 11, as_=["b"]),
+             step("mul.Tensor", "b", {"data": [1.0, 2.0]}, as_=["c"]), step("mul.Tensor", "c", {"data": [3.0, 4.0]}, as_=["d"]),
+             step("stack", "ks", as_=["e"])]
+    p = f.d.call("program.create", inputs=[{"name": "i0"}], steps=steps, outputs=["d", "e", "k", "again"],
+                 constants={"ks": [t(k), t(k), {"data": [7.0, 8.0]}], "k": t(k), "again": t(k)})["program"]
+    x = tensor(f, [1.0, 2.0])
+    for fakes in (True, False):
+        equal(values(f, capture(f, p, x, fakes=fakes), x), values(f, p, x))
+    equal(values(f, p, x), [[66, 184], [[5, 6], [5, 6], [7, 8]], [5, 6], [5, 6]])
+
+
 def test_a_storage_that_set_has_taken_away(f):
     x, y = opened(f, 2)
     start(f, [x])
