@@ -1,8 +1,9 @@
 /* bench.c -- verb bench: calls an operator many times and prints how long the calls took.
  *
  * A call is measured from sending its request to having read its answer; results are returned as
- * data, so no handle is left. */
+ * data, so no handle is left.  With --device, conform/bench.c measures the kernels instead. */
 #include "cli.h"
+#include "conform/conform.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,10 @@ static size_t take_calls(cli *c)
 
 static int bench(cli *c)
 {
+    const char *device = take_option(c, "--device");
+
+    if (device != NULL)
+        return bench_device(c, device);
     size_t n = take_calls(c);
 
     if (n == 0 || !words_fit(c, 1, -1))
@@ -215,8 +220,9 @@ static int bench(cli *c)
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_bench[] = {
-    {"bench", "OP [ARG...] [name=ARG...] [--calls N]",
-     "call an operator N times (1000), after N/10 more, and print how long the calls took", bench},
+    {"bench", "OP [ARG...] [name=ARG...] [--calls N] [--device NAME] [--dtype D] [--svg FILE]",
+     "call an operator N times (1000), after N/10 more, and print how long the calls took; "
+     "with --device: print how long kernels take there and on the CPU", bench},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */

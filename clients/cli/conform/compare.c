@@ -15,7 +15,8 @@ enum {
     ANY = 4,   /* random numbers, or whatever lay in memory: only dtype and shape are compared */
 };
 
-/* What is special about operators; each is named by the beginning of its name behind the namespace. */
+/* Operators that are compared in another way, by the beginnings of their names behind the
+ * namespace. */
 static const struct {
     const char *prefix;
     int kind;
@@ -198,10 +199,10 @@ static bool *inside(const input *in)
     return of;
 }
 
-/* Compare elements.  `in`: what was read is the whole storage of this input; NULL: a tensor.  Around a
- * tensor, elements may also be as they were: a kernel of the CPU uses the memory behind an output for
- * what it reduces, as PyTorch's does.  Returns owned text about the first element that differs and
- * how many do; NULL: none. */
+/* Compare elements.  `in`: what was read is the whole storage of this input; NULL: a tensor.
+ * Around a tensor, elements may also be as they were: a kernel of the CPU uses the memory behind
+ * an output for what it reduces, as PyTorch's does.  Returns owned text about the first element
+ * that differs and how many do; NULL: none. */
 static char *compare_elements(const result_value *want, const result_value *got, int kind,
                               const input *in)
 {

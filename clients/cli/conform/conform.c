@@ -124,6 +124,14 @@ static void release_targets(hosts *h)
 
 /* -- the verb -- */
 
+char *samples_path(void)
+{
+    static const char *const places[] = {"../proto/samples/calls.jsonl",
+                                         "../share/dispatchd/samples/calls.jsonl", NULL};
+
+    return find_file(places);
+}
+
 static int exit_code(const suite *s)
 {
     if (!s->complete)
@@ -151,8 +159,6 @@ static int report(cli *c, const suite *s, const options *o)
 
 static int conform(cli *c)
 {
-    static const char *const places[] = {"../proto/samples/calls.jsonl",
-                                         "../share/dispatchd/samples/calls.jsonl", NULL};
     options o;
     samples from;
     schemas ops;
@@ -161,7 +167,7 @@ static int conform(cli *c)
     if (!take_options(c, &o))
         return CLI_USAGE;
     const char *first[] = {o.plugin, NULL}, *second[] = {o.other, NULL};
-    char *path = o.samples ? text_printf("%s", o.samples) : find_file(places);
+    char *path = o.samples ? text_printf("%s", o.samples) : samples_path();
     bool ok = samples_read(&from, path, o.op);
     free(path);
     if (!ok || from.n == 0) {
@@ -191,7 +197,8 @@ static int conform(cli *c)
 /* clang-format would set the sentences in columns. */
 /* clang-format off */
 const verb verbs_conform[] = {
-    {"conform", "--device NAME [--op TEXT] [--dtype D] [--seed N] [--slow N] [--against NAME|SOCKET] "
+    {"conform",
+     "--device NAME [--op TEXT] [--dtype D] [--seed N] [--slow N] [--against NAME|SOCKET] "
      "[--plugin FILE.so [NEW.so]] [--junit FILE] [--html FILE] [--samples FILE]",
      "call operators on a device and on the CPU, and tell what differs", conform},
     {NULL, NULL, NULL, NULL},

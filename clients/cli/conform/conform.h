@@ -1,10 +1,10 @@
-/* conform.h -- types and functions of verb conform: calls from the samples, made on two targets, and
- * what differs.
+/* conform.h -- types and functions of verb conform: calls from the samples, made on two targets,
+ * and what differs.
  *
  * Data goes one way: samples.c reads the lines of proto/samples, forms.c makes calls of them,
  * trial.c runs a call on a target, compare.c tells how two outcomes differ, suite.c counts, and
- * report.c and page.c print.  All functions run in one thread; memory that runs out ends the program
- * (need()). */
+ * report.c and page.c print.  All functions run in one thread; memory that runs out ends the
+ * program (need()). */
 #ifndef DISPATCHCTL_CONFORM_H
 #define DISPATCHCTL_CONFORM_H
 #include "cli.h"
@@ -82,9 +82,11 @@ typedef struct samples {
     cJSON **lines;
 } samples;
 
-/* Read the samples of `path` whose operator or OpInfo contains `text` (NULL: all).  false: a message
- * was printed. */
+/* Read the samples of `path` whose operator or OpInfo contains `text` (NULL: all).  false: a
+ * message was printed. */
 bool samples_read(samples *s, const char *path, const char *text);
+/* Return the path of the samples that belong to this program; owned. */
+char *samples_path(void);
 void samples_free(samples *s);
 
 /* -- schemas.c -- */
@@ -147,11 +149,14 @@ typedef struct trial {
 /* Outcomes of the sample's first form on the reference, from which outputs are made. */
 struct outcome;
 
-/* Make the call of a sample in a form.  `first` is the outcome of FORM_GIVEN on the reference.  false: the sample has no such
- * form; nothing is to be freed. */
+/* Make the call of a sample in a form.  `first` is the outcome of FORM_GIVEN on the reference.
+ * false: the sample has no such form; nothing is to be freed. */
 bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype dtype,
                uint64_t seed, const struct outcome *first);
 void trial_free(trial *t);
+/* Make the call of a sample with all dimensions longer by one factor, so that its largest tensor
+ * has about `elements` elements.  false: the sample's tensors are not drawn. */
+bool form_scaled(trial *t, const op_sample *s, dpc_dtype dtype, int64_t elements);
 
 /* -- trial.c -- */
 
@@ -196,8 +201,13 @@ void outcome_free(outcome *o);
 /* Find out whether as_strided gives views on the device.  false: no tensor can be made there, and a
  * message was printed. */
 bool target_probe(target *t);
-/* Return the call as text: "aten::add.Tensor(float32[2, 3], float32[3], alpha=2), strided"; owned. */
+/* Return the call as text: "aten::add.Tensor(float32[2, 3], float32[3], alpha=2), strided";
+ * owned. */
 char *trial_text(const trial *t);
+
+/* Return the call as a line like those of the samples, with the dtypes and shapes of its inputs;
+ * owned. */
+char *trial_json(const trial *t);
 
 /* -- host.c: daemons of this command -- */
 
@@ -212,7 +222,8 @@ typedef struct host {
 /* Return the path of the first of `names` (the last one is NULL) that exists beside this program;
  * owned.  None does: the last one's. */
 char *find_file(const char *const *names);
-/* Start the daemon and connect to it.  `plugins`: files, borrowed.  false: a message was printed. */
+/* Start the daemon and connect to it.  `plugins`: files, borrowed.  false: a message was
+ * printed. */
 bool host_start(host *h, const char *const *plugins);
 /* Start it again after it ended.  Returns the report of its crash in one line, owned; NULL: it does
  * not start again, and a message was printed. */
@@ -263,8 +274,8 @@ typedef struct suite {
     bool guards;   /* outputs had guard elements around them */
 } suite;
 
-/* Make the calls of all samples on both targets.  `dtypes`: bits of those wanted.  `mine`: the daemon
- * of `on` if this command has started it, else NULL. */
+/* Make the calls of all samples on both targets.  `dtypes`: bits of those wanted.  `mine`: the
+ * daemon of `on` if this command has started it, else NULL. */
 void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,
                target *reference, target *on, host *mine);
 void suite_free(suite *s);
@@ -278,5 +289,10 @@ cJSON *report_json(const suite *s); /* owned */
 /* Write a file.  false: a message was printed. */
 bool report_junit(const suite *s, const char *path);
 bool report_page(const suite *s, const char *path);
+
+/* -- bench.c -- */
+
+/* Verb bench with --device, whose value is `device`. */
+int bench_device(cli *c, const char *device);
 
 #endif

@@ -98,8 +98,8 @@ static uint16_t to_bfloat(double x)
 /* Integers as C types and their dtypes. */
 #define INTEGERS(X)                                                                                \
     X(DPC_UINT8, uint8_t)                                                                          \
-    X(DPC_INT8, int8_t) X(DPC_INT16, int16_t) X(DPC_INT32, int32_t) X(DPC_INT64, int64_t)          \
-        X(DPC_BOOL, uint8_t)
+    X(DPC_INT8, int8_t)                                                                            \
+    X(DPC_INT16, int16_t) X(DPC_INT32, int32_t) X(DPC_INT64, int64_t) X(DPC_BOOL, uint8_t)
 
 element element_read(dpc_dtype dtype, const void *at)
 {

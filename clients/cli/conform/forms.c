@@ -147,8 +147,8 @@ static bool is_named(const trial *t, size_t i)
     return false;
 }
 
-/* Give each packed tensor that is no output gaps: strides that are twice as long in samples with an even hash, else in
- * the other order of dimensions, too. */
+/* Give each packed tensor that is no output gaps: strides that are twice as long in samples with
+ * an even hash, else in the other order of dimensions, too. */
 static bool make_strided(trial *t, bool turned)
 {
     bool any = false;
@@ -313,7 +313,7 @@ bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype
     memset(t, 0, sizeof(*t));
     if (s->refused && f != FORM_GIVEN)
         return false;
-    if ((f == FORM_IN_PLACE && op->in_place == NULL) ||
+    if ((f == FORM_IN_PLACE && op->in_place == NULL) || /* `op` is not used for FORM_GIVEN */
         ((f == FORM_OUT || f == FORM_OUT_SHAPE || f == FORM_OUT_EMPTY) && op->out == NULL))
         return false;
     t->op = s->op;
@@ -353,6 +353,43 @@ bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype
     if (!ok)
         trial_free(t);
     return ok;
+}
+
+/* Make dimensions longer than 1 longer by a factor. */
+static void scale(geometry *g, double factor)
+{
+    for (int d = 0; d < g->ndim; d++)
+        if (g->shape[d] > 1)
+            g->shape[d] = (int64_t)fmax(1, round((double)g->shape[d] * factor));
+    geometry_pack(g);
+}
+
+bool form_scaled(trial *t, const op_sample *s, dpc_dtype dtype, int64_t elements)
+{
+    int64_t most = 1;
+    int ndim = 1;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const geometry *g = &s->tensors[i].geometry;
+        if (!is_drawn(s, i) || geometry_count(g) == 0)
+            return false;
+        if (geometry_count(g) <= most)
+            continue;
+        most = geometry_count(g);
+        ndim = 0;
+        for (int d = 0; d < g->ndim; d++)
+            ndim += g->shape[d] > 1;
+    }
+    if (most < 2 || !form_make(t, FORM_GIVEN, s, NULL, dtype, 0, NULL))
+        return false;
+    for (size_t i = 0; i < t->n; i++) {
+        input *in = &t->inputs[i];
+        scale(&in->geometry, pow((double)elements / (double)most, 1.0 / ndim));
+        free(in->bytes);
+        input_allocate(in);
+        fill(in, &s->tensors[i], s->hash + i);
+    }
+    return true;
 }
 
 void trial_free(trial *t)

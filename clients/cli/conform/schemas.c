@@ -1,5 +1,5 @@
-/* schemas.c -- the schemas of the samples' operators, and the overloads that do the same in place and
- * into given outputs */
+/* schemas.c -- the schemas of the samples' operators, and the overloads that do the same in
+ * place and into given outputs */
 #include "conform.h"
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static void add(schemas *s, const char *name)
     s->at[s->n++].name = text_printf("%s", name);
 }
 
-/* Add the operators of the registry that have the base of one of the samples, with and without "_". */
+/* Add the operators of the registry that have the base of one of the samples, with and without
+ * "_". */
 static void add_wanted(schemas *s, const cJSON *registered, const samples *of)
 {
     cJSON *bases = params_new();

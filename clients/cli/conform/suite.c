@@ -111,8 +111,8 @@ static bool is_slow(const run *r)
     return r->s->slow > 0 && r->now->ns[0] > 0 && r->now->ns[1] > r->s->slow * r->now->ns[0];
 }
 
-/* Make a call on both targets and count what came of it.  `keep`: where the reference's outcome goes,
- * or NULL.  false: the rest of the operator and dtype is left out. */
+/* Make a call on both targets and count what came of it.  `keep`: where the reference's outcome
+ * goes, or NULL.  false: the rest of the operator and dtype is left out. */
 static bool try(run *r, const trial *t, form f, outcome *keep)
 {
     outcome want, got;

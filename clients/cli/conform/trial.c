@@ -348,3 +348,26 @@ char *trial_text(const trial *t)
         text = joined(text, separator, j->string, argument_text(t, j));
     return joined(text, "), ", "", text_printf("%s", form_names[t->form]));
 }
+
+char *trial_json(const trial *t)
+{
+    cJSON *line = params_new(), *tensors = need(cJSON_CreateArray());
+
+    params_text(line, "op", t->op);
+    for (size_t i = 0; i < t->n; i++) {
+        const input *in = &t->inputs[i];
+        cJSON *j = params_new(), *shape = need(cJSON_CreateArray());
+        for (int d = 0; d < in->geometry.ndim; d++)
+            cJSON_AddItemToArray(shape, need(cJSON_CreateNumber((double)in->geometry.shape[d])));
+        params_text(j, "dtype", dpc_dtype_name(in->dtype));
+        cJSON_AddItemToObject(j, "shape", shape);
+        cJSON_AddItemToArray(tensors, j);
+    }
+    cJSON_AddItemToObject(line, "tensors", tensors);
+    cJSON_AddItemToObject(line, "args", need(cJSON_Duplicate(t->args, true)));
+    cJSON_AddItemToObject(line, "kwargs",
+                          t->kwargs ? need(cJSON_Duplicate(t->kwargs, true)) : params_new());
+    char *text = json_text(line);
+    cJSON_Delete(line);
+    return text;
+}

@@ -9,9 +9,11 @@ import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
+import xml.etree.ElementTree
 
 from harness import BUILD, contains, equal, less, main, wait_until
 from daemon import TestDaemon
@@ -235,6 +237,21 @@ def test_bench_on_a_terminal_shows_how_far_it_is(f):
     os.close(ours)
     match = re.search(r"\r\[#* *\] +\d+ % of 11000000 calls", bar)
     equal(match is not None, True, bar)
+
+
+def test_bench_of_a_device(f):
+    with tempfile.TemporaryDirectory() as folder:
+        picture = os.path.join(folder, "bench.svg")
+        found = json.loads(f.ctl("bench", "--device", "cpu", "aten::relu", "--dtype", "float64", "--svg", picture, "--json"))
+        equal((found["device"], found["dtype"]), ("cpu", "float64"))
+        equal([r["elements"] for r in found["rows"] if r["op"] == "aten::relu"], [1 << 10, 1 << 15, 1 << 20], "sizes of relu")
+        equal([r for r in found["rows"] if not (r["device_ns"] > 0 and r["cpu_ns"] > 0)], [], "rows without a time")
+        tree = xml.etree.ElementTree.parse(picture)
+        bars = tree.findall("{http://www.w3.org/2000/svg}rect")
+        equal(len(bars), len(found["rows"]), "bars of the picture")
+    contains(f.ctl("bench", "--device", "cpu", "aten::relu"), "1048576")
+    contains(f.ctl("bench", "--device", "nowhere", "aten::relu", status=1), "nowhere")
+    contains(f.ctl("bench", "--device", "cpu", "--dtype", "float31", status=2), "float31")
 
 
 def test_bench_that_fails(f):
