@@ -321,21 +321,6 @@ int dpi_checkpoint_settle(dp_ctx *ctx, dpi_checkpoint *c)
 
 /* -- another run -- */
 
-static int fail_stale(dp_ctx *ctx, const dpi_checkpoint *c, uint32_t i, const dpi_saved *s)
-{
-    char sizes[DP_SHAPE_TEXT];
-
-    return dp_error_set(&ctx->error, DP_ERUNTIME,
-                        "one of the variables needed for gradient computation has been modified by "
-                        "an inplace operation: [%s %s], which a program with recompute saved as "
-                        "its input '%.64s', is at version %llu; expected version %llu instead",
-                        dp_dtype_name(s->dtype),
-                        dp_shape_text(sizes, s->geometry->sizes, (size_t)s->geometry->ndim),
-                        dp_program_input_name(c->program, i),
-                        (unsigned long long)atomic_load(&s->version->value),
-                        (unsigned long long)s->expected);
-}
-
 /* Give t history that ends at once, at a node whose topo is that of the node that the saved
  * tensor's edge led to: so calls are recorded, and get nodes in the same order, as before. */
 static int give_history(dp_ctx *ctx, dp_tensor *t, uint32_t topo)
@@ -361,7 +346,8 @@ static int restore_tensor(dp_ctx *ctx, const dpi_checkpoint *c, uint32_t i, cons
     if (s->geometry == NULL)
         return 0;
     if (dpi_saved_is_stale(s))
-        return fail_stale(ctx, c, i, s);
+        return dpi_fail_stale(ctx, s, "a program with recompute", "its input ",
+                              dp_program_input_name(c->program, i));
     int rc = dpi_saved_tensor(s, out, &ctx->error);
     if (rc == 0 && c->copies[i].kind != DPI_SLOT_NONE) {
         saved = *out;
