@@ -55,6 +55,7 @@ typedef struct dpi_partner {
 typedef struct dpi_functional {
     dpi_rewrite r;
     dpi_slot *slots;       /* [n_values] */
+    bool *tensors;         /* [n_values] a step takes it as a tensor, whatever its tags allow */
     dpi_partner *partners; /* [n_ops] */
     dp_program **subs;     /* [n_subs] owned; functional forms of inner programs; NULL: none */
     uint32_t now;          /* number of writes so far */
@@ -111,7 +112,7 @@ static inline bool dpi_is_list(const dpi_functional *f, uint32_t v)
 {
     uint32_t tags = f->r.from->values[v].tags;
 
-    return tags != DPI_TENSOR && (tags & DPI_LISTS) != 0;
+    return tags != DPI_TENSOR && (tags & DPI_LISTS) != 0 && !f->tensors[v];
 }
 
 /* -- views.c -- */

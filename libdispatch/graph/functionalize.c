@@ -9,6 +9,19 @@
 #include "dispatch/call/ctx.h"
 #include <stdio.h>
 
+/* Note which values are tensors because step i takes them as such: an input without a type, and an
+ * item of one, may be anything. */
+static void note_tensors(dpi_functional *f, uint32_t i)
+{
+    const dp_program *p = f->r.from;
+    const dpi_step *s = &p->steps[i];
+
+    for (uint32_t k = 0; k < s->n_args && s->kind == DP_STEP_CALL; k++)
+        if (p->ops[s->operand].schema->args[k].type->kind == DPI_TYPE_TENSOR &&
+            dpi_is_value(p->links[s->args + k]))
+            f->tensors[dpi_same(f, p->links[s->args + k])] = true;
+}
+
 /* Bring the arguments of step i up to date. */
 static int read_arguments(dpi_functional *f, uint32_t i)
 {
@@ -292,6 +305,7 @@ static int replace_step(dpi_functional *f, uint32_t i)
 
     f->step = i;
     f->when = DPI_REF_NONE;
+    note_tensors(f, i);
     if (s->kind == DPI_STEP_BIND)
         return dpi_functional_fail(f, "its overload is chosen when the program runs");
     bool is_item = s->kind == DP_STEP_ITEM && dpi_is_value(p->links[s->args]) &&
@@ -338,12 +352,13 @@ static int make_slots(dpi_functional *f)
     for (f->item_mask = 15; f->item_mask < 2 * p->n_steps; f->item_mask = 2 * f->item_mask + 1)
         ;
     f->slots = dp_calloc((size_t)p->n_values + 1, sizeof(*f->slots));
+    f->tensors = dp_calloc((size_t)p->n_values + 1, sizeof(*f->tensors));
     f->partners = dp_calloc((size_t)p->n_ops + 1, sizeof(*f->partners));
     f->item_keys = dp_calloc((size_t)f->item_mask + 1, sizeof(*f->item_keys));
     f->item_values = dp_malloc_n((size_t)f->item_mask + 1, sizeof(*f->item_values));
     f->r.subs = f->subs = dp_calloc((size_t)p->n_subs + 1, sizeof(*f->subs));
-    if (f->subs == NULL || f->slots == NULL || f->partners == NULL || f->item_keys == NULL ||
-        f->item_values == NULL)
+    if (f->subs == NULL || f->slots == NULL || f->tensors == NULL || f->partners == NULL ||
+        f->item_keys == NULL || f->item_values == NULL)
         return dpi_no_memory(&f->r.ctx->error, "a pass over a program");
     dpi_functional_inputs(f);
     return 0;
@@ -385,6 +400,7 @@ int dp_program_functionalize(dp_ctx *ctx, const dp_program *p, dp_program **out)
         dp_program_unref(f.subs[i]);
     dp_free(f.subs);
     dp_free(f.slots);
+    dp_free(f.tensors);
     dp_free(f.partners);
     dp_free(f.stack);
     dp_free(f.item_keys);

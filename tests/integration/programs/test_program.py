@@ -206,6 +206,23 @@ def test_passes_make_another_program(f):
         equal(d.call("program.pass", program=p, passes=[])["program"] > q, True, "no pass")
 
 
+def test_writes_to_inputs_without_types_are_made_functional(f):
+    """An input without a type, or an item of one, is a tensor where an operator takes it as one."""
+    with f.connect() as d:
+        p = d.call("program.create", inputs=[{"name": "x"}, {"name": "l"}], outputs=["x", "b", "s"], steps=[
+            step("select.int", ref("x"), 0, 0, as_="row"), step("normal_", ref("row"), 0.0, 0.0, as_="w"),
+            step("logical_not_", {**ref("l"), "index": 0}, as_="b"), step("lt_.Scalar", {**ref("l"), "index": 1}, 3, as_="v"),
+            step("add.Tensor", ref("v"), ref("b"), as_="s")])["program"]
+        q = d.call("program.pass", program=p, passes=["functionalize"])["program"]
+        seen = []
+        for made in (p, q):
+            x, a, b = ({"tensor": d.call("tensor.create", data=data)["tensor"]} for data in ([[1, 2], [3, 4]], [0, 5], [2, 4]))
+            outs = d.call("program.run", program=made, inputs={"x": x, "l": [a, b]}, **DATA)["outputs"]
+            seen.append([(o["dtype"], o["data"]) for o in outs] + [d.call("tensor.read", **t)["data"] for t in (x, a, b)])
+        equal(seen[0][1:], [("float32", [1, 0]), ("float32", [2, 0]), [[0, 0], [3, 4]], [1, 0], [1, 0]])
+        equal(seen[1], seen[0])
+
+
 def test_a_program_can_be_read(f):
     with f.connect() as d:
         p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
