@@ -78,9 +78,11 @@ static int fit_of(const dp_schema *s, const dp_schema *functional)
                                         "logical_not", "greater",    "greater_equal",
                                         "less",        "less_equal", "not_equal"};
     /* copy may return its second argument itself */
-    static const char *const arranged[] = {"copy",    "addmm",   "addmv",  "addbmm",
-                                           "baddbmm", "addr",    "tril",   "triu",
-                                           "cumsum",  "cumprod", "renorm", "mvlgamma"};
+    static const char *const arranged[] = {
+        "copy",        "addmm",          "addmv",     "addbmm",      "baddbmm",
+        "addr",        "tril",           "triu",      "cumsum",      "cumprod",
+        "renorm",      "mvlgamma",       "scatter",   "scatter_add", "scatter_reduce",
+        "masked_fill", "masked_scatter", "index_add", "index_copy",  "index_reduce"};
     uint32_t n_tensors = 0;
 
     for (uint32_t i = 0; i < functional->n_args; i++)

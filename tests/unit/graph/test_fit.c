@@ -14,6 +14,14 @@ static const char *const texts[] = {
     "sizes(o)\n"
     "out r r\nout o o",
     "in x Tensor\nin y Tensor\nt = aten::mm(x, x, out=y)\nout t t",
+    "in x Tensor\nt = aten::t(x)\no = aten::clone(t)\nm = aten::gt(o, 0)\nw = "
+    "aten::masked_fill_(o, m, 2)\n"
+    "r = get strides(o)\nout r r\nout o o",
+    "in x Tensor\nt = aten::t(x)\no = aten::clone(t)\ni = aten::zeros([1], dtype=4)\n"
+    "s = aten::ones([1, 4])\nw = aten::index_copy_(o, 0, i, s)\nr = get strides(o)\nout r r\nout o "
+    "o",
+    "in x Tensor\nt = aten::t(x)\no = aten::clone(t)\ni = aten::zeros([2, 2], dtype=4)\n"
+    "w = aten::scatter_(o, 0, i, 3)\nr = get strides(o)\nout r r\nout o o",
 };
 
 static void check_ints(const dp_value *a, const dp_value *b, const char *text)
