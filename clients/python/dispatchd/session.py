@@ -54,14 +54,19 @@ def sweep(members: "dict[int, Connection]", first: "Connection") -> None:
     is released: no message of these threads will take it along."""
     for ident, c in list(members.items()):
         thread = c.thread_object()
-        if (thread is None or not thread.is_alive()) and c.lock.acquire(blocking=False):
-            try:
+        if thread is not None and thread.is_alive():
+            continue
+        held: list[bool] = []
+        try:
+            held.extend(map(c.lock.acquire, (False,)))  # in one step for signal handlers: who is interrupted knows that he has it
+            if held == [True]:
                 _end(c, first)
                 if members.get(ident) is c:  # a new thread may have the number
                     del members[ident]
-            except OSError:
-                pass  # the next call says that the daemon is lost
-            finally:
+        except OSError:
+            pass  # the next call says that the daemon is lost
+        finally:
+            if held == [True]:
                 c.lock.release()
 
 

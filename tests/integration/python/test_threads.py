@@ -1,14 +1,19 @@
 """test_threads.py -- threads, connections and forked children that use tensors of the Python package."""
 
 import collections
+import ctypes
 import functools
 import gc
+import operator
 import os
+import signal
 import threading
 import time
+import types
 
 from harness import contains, equal, less, main
 import dispatchd as dd
+from dispatchd.session import sweep
 
 
 def fails(f, kind, *parts):
@@ -69,6 +74,32 @@ def test_threads_that_end_leave_nothing():
     for _ in range(600):
         x + 1
     less(status()["tensors"] - before, 65, "tensors after the last reference")
+
+
+def test_an_interrupt_behind_a_lock_that_is_taken():
+    """sweep() takes the lock of an ended thread's connection: C code sends the signal and takes the lock in one step, so that
+    the handler runs right behind it."""
+    with dd.connect() as c:
+        x = dd.ones(2)
+        t = threading.Thread(target=lambda: x + 1)
+        t.start()
+        t.join()
+        (ended,) = c.session.members.values()
+        lock = ended.lock
+        steps = (functools.partial(ctypes.PyDLL(None).kill, os.getpid(), signal.SIGINT), functools.partial(lock.acquire, False))
+        taken = functools.partial(next, filter(None, map(operator.call, steps)))
+        ended.lock = types.SimpleNamespace(acquire=taken, release=lock.release)
+        kept = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            fails(lambda: sweep(c.session.members, c), KeyboardInterrupt)
+        finally:
+            signal.signal(signal.SIGINT, kept)
+            ended.lock = lock
+        free = []
+        t = threading.Thread(target=lambda: free.append(lock.acquire(blocking=False)))
+        t.start()
+        t.join()
+        equal(free, [True], "another thread gets the lock")
 
 
 def test_threads_share_a_program():
