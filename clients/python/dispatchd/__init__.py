@@ -12,19 +12,19 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from .client import Client, Fd, share, socket_path
-from .connection import Connection
-from .defaults import connect, current, use
 from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, InvalidParams,
                      InvalidRequest, NotFound, ParseError, PluginCrashed, PluginError, ResourceExhausted)
-from .wire import from_wire, op_params, to_wire
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
 if TYPE_CHECKING:
     from typing import Any
 
-# name -> the module that has it, which is imported at the first use
+# name -> the module that has it, which is imported at the first use: json and socket take longer than all of this
 _LAZY = {name: module for module, names in {
+    "client": "Client Fd share socket_path",
+    "connection": "Connection",
+    "defaults": "connect current use",
+    "wire": "from_wire op_params to_wire",
     "tensors": "Tensor Size",
     "arrays": "tensor as_tensor asarray from_numpy",
     "autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled is_inference_mode_enabled autocast",
@@ -40,8 +40,8 @@ _LAZY = {name: module for module, names in {
     "pipeline": "pipelined synchronize",
     "printing": "set_printoptions",
 }.items() for name in names.split()}
-_MODULES = {"api", "arrays", "autograd", "dtypes", "nn", "optim", "operators", "plugins", "printing", "programs", "show",
-            "tensors"}
+_MODULES = {"api", "arrays", "autograd", "client", "connection", "defaults", "dtypes", "nn", "optim", "operators", "plugins",
+            "printing", "private", "programs", "show", "tensors", "wire"}
 _NAMESPACES = {"linalg", "fft", "special"}
 _CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793, "e": 2.718281828459045,
               "strided": "strided", "contiguous_format": "contiguous_format", "preserve_format": "preserve_format",

@@ -72,6 +72,17 @@ def test_import_needs_only_the_standard_library():
     equal(out, "[]\n")
 
 
+def test_import_is_cheap():
+    """Modules that take long to import, json for its regular expressions and socket for its enums, come with the first call."""
+    code = "import sys\nimport dispatchd\n%sprint({'json', 're', 'enum', 'socket', 'typing', 'threading'} & sys.modules.keys())"
+    done = [subprocess.run([sys.executable, "-S", "-c", code % more], env=ENV, capture_output=True, text=True, timeout=120).stdout
+            for more in ("", "dispatchd.ones(1)\n")]
+    equal(done[0], "set()\n")
+    contains(done[1], "'socket'")
+    equal(python("from dispatchd import Client, Connection, connect, share, to_wire\nimport dispatchd\n"
+                 "print(dispatchd.client.Client is Client, dispatchd.defaults.connect is connect)"), "True True\n")
+
+
 def test_the_generated_files_are_current():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, os.path.join(ROOT, "proto", "gen", "emit_python.py"),
