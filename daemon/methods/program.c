@@ -37,7 +37,10 @@ int program_create(request *rq, const program_create_params *p, jw *w, dp_error 
 static int run_pass(request *rq, const cJSON *item, dp_program **program, dp_error *err)
 {
     dp_program *made = NULL;
-    int rc = dp_program_pass(rq->ctx, *program, item->valuestring, &made);
+    int rc = dp_checkpoint(rq->ctx);
+
+    if (rc == 0)
+        rc = dp_program_pass(rq->ctx, *program, item->valuestring, &made);
 
     dp_ctx_fp_settle(rq->ctx, "the pass");
     if (rc < 0)

@@ -223,6 +223,24 @@ def test_writes_to_inputs_without_types_are_made_functional(f):
         equal(seen[1], seen[0])
 
 
+def test_fold_freezes_constants_before_its_deadline(f):
+    """A constant is the session's own tensor: what is folded has its elements of that time."""
+    with f.connect() as d:
+        k = d.call("tensor.create", data=[1, 2])["tensor"]
+        p = d.call("program.create", inputs=[{"name": "x"}], outputs=["y"], constants={"k": {"tensor": k}},
+                   steps=[step("neg", ref("k"), as_="m"), step("add.Tensor", ref("x"), ref("m"), as_="y")])["program"]
+        q = d.call("program.pass", program=p, passes=["fold"], deadline_ms=60000)["program"]
+        d.op("aten::add_.Tensor", {"tensor": k}, 10)
+        equal([run(d, made, x={"data": [0, 0]})[0]["data"] for made in (p, q)], [[-11, -12], [-1, -2]])
+        slow = d.call("program.create", inputs=[], outputs=["y"], constants={"k": {"data": [1]}}, steps=[
+            {"op": "sleeps::sleep", "args": [ref(f"y{i - 1}" if i else "k"), 20], "as": [f"y{i}"]} for i in range(500)] + [
+            step("neg", ref("y499"), as_="y")])["program"]
+        raises(lambda: d.call("program.pass", program=slow, passes=["fold"], deadline_ms=100), "DeadlineExceeded")
+        for method in "program.grad", "program.jvp":
+            raises(lambda: d.call(method, program=p, inputs={"x": {"data": [1, 2]}}, wrt=["x"], deadline_ms=0),
+                   "DeadlineExceeded")
+
+
 def test_a_program_can_be_read(f):
     with f.connect() as d:
         p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
