@@ -142,6 +142,10 @@ static int run_checkpoint(dp_ctx *ctx, dpi_recomputed *r, dpi_checkpoint *c)
     if (inputs == NULL)
         return dpi_no_memory(&ctx->error, "the inputs of a program");
     int rc = dpi_checkpoint_check(ctx, c);
+    if (rc == 0 && ctx->capture != NULL && (c->program->flags & DP_STEP_FLAG_RANDOM))
+        rc = dp_error_set(&ctx->error, DP_ENOTIMPL,
+                          "recompute: the program draws random numbers, and a capture that began "
+                          "after its first run cannot record the same ones");
     if (rc < 0)
         return rc;
     rc = dpi_checkpoint_inputs(ctx, c, inputs, &generators);

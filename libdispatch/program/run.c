@@ -389,6 +389,18 @@ static int run_program(dpi_machine *m, const dp_program *p, uint32_t base, dp_va
     return rc;
 }
 
+/* Does the context record calls of which another run of `p` would make others?  It would draw other
+ * random numbers, and write to inputs once more, since the copies from which backward runs `p`
+ * again are not recorded.  Then the calls save what backward needs. */
+static bool recorded_once(const dp_ctx *ctx, const dp_program *p)
+{
+    bool once = (p->flags & DP_STEP_FLAG_RANDOM) != 0;
+
+    for (uint32_t i = 0; i < p->n_inputs && !once; i++)
+        once = p->values[i].written != 0;
+    return ctx->capture != NULL && once;
+}
+
 static int run_sub(dpi_machine *m, const dp_program *p, uint32_t base, const dpi_step *s)
 {
     uint32_t inner = base + p->n_values, owned = m->ctx->n_owned;
@@ -396,7 +408,7 @@ static int run_sub(dpi_machine *m, const dp_program *p, uint32_t base, const dpi
 
     for (uint32_t i = 0; i < s->n_args; i++)
         m->values[inner + i] = *dpi_machine_value(m, p, base, p->links[s->args + i]);
-    bool recompute = (s->flags & DP_STEP_FLAG_RECOMPUTE) != 0;
+    bool recompute = (s->flags & DP_STEP_FLAG_RECOMPUTE) != 0 && !recorded_once(m->ctx, sub);
     void *again = NULL;
     int rc = recompute ? dpi_checkpoints.begin(m->ctx, sub, &m->values[inner], &again) : 0;
     if (rc == 0) {

@@ -155,6 +155,27 @@ def test_each_program_holds_for_the_sizes_of_the_capture_only(f):
         raises(lambda: run(inlined, data=one), "ValueError", "input 'data' has size 1 in dimension 0", "for size 3")
 
 
+def test_programs_that_cannot_be_recorded_twice_save_what_backward_needs(f):
+    """A second run would draw other numbers, or write to an input again."""
+    def steps(ops):
+        return [{"op": f"aten::{op}", "args": [ref(a) if isinstance(a, str) else a for a in args], "as": [name]} for op, args, name in ops]
+    with f.connect() as d:
+        for ops in ([("dropout", ["h", 0.5, True], "d"), ("mul", ["d", "d"], "y")],
+                    [("exp_", ["h"], "e"), ("mul", ["h", "h"], "y")]):
+            net = Net(d, "dropout")
+            inner = d.call("program.create", inputs=[{"name": "h"}], steps=steps(ops), outputs=["y"])["program"]
+            for recompute in (False, True):
+                before, after = steps([("mul", ["x", "w"], "h")]), steps([("sum", ["y"], "loss")])
+                net.program = d.call("program.create", inputs=[{"name": "x"}, {"name": "w"}], outputs=["loss"], steps=[
+                    *before, {"program": inner, "inputs": {"h": ref("h")}, "as": ["y"], "recompute": recompute}, *after])["program"]
+                if not recompute:
+                    net.eager()
+                for how in WAYS[:2]:
+                    made = net.grad(**how)
+                    equal(net.joint(made), net.want, f"{ops} {recompute} joint")
+                    equal(net.parts(made), net.want, f"{ops} {recompute} forward and backward")
+
+
 def test_a_training_step_is_one_program(f):
     """Forward, joint backward and optimizer, captured: the losses are those of single calls."""
     with f.connect() as d:
