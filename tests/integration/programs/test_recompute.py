@@ -234,6 +234,18 @@ def test_lists_numbers_and_generators(f):
            "input 'i' is a list of tensors and other values")
 
 
+def test_a_list_without_a_type(f):
+    """Its items are all tensors, so they can be saved."""
+    def of_list(recompute):
+        x = f.leaf([1, 2])
+        program = wrap(f, create(f, [{"name": "xs"}], [step("cat", "xs", 0, as_=["c"]), step("exp", "c")]), [{"name": "xs"}], recompute)
+        got = run(f, program, {"xs": [{"tensor": x}, {"tensor": f.op("neg", x)}]})
+        f.backward(f.op("sum", got[0]))
+        return f.data(got[0]), f.grad(x)
+
+    both(f, of_list)
+
+
 SQUARE = [step("exp", "x", as_=["e"]), step("mul.Tensor", "e", "e")]
 
 
