@@ -31,6 +31,9 @@ typedef struct dpi_value_size {
 /* Run `p` with fakes, and fill sizes [p->n_values]. */
 int dpi_value_sizes(dp_ctx *ctx, const dp_program *p, const dp_value *fakes, dpi_value_size *sizes);
 
+/* Does the operator of step `s` take long? */
+bool dpi_is_heavy(const dp_program *p, const dpi_step *s);
+
 /* A flow network: `n` nodes, of which 0 is the source and 1 the sink. */
 typedef struct dpi_flow dpi_flow;
 dpi_flow *dpi_flow_new(uint32_t n); /* NULL: no memory */

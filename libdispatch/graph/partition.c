@@ -10,38 +10,6 @@
 #include "joint.h"
 #include <stdio.h>
 
-/* Steps that a smallest cut does not let the backward compute again, unless it must save memory. */
-static const char *const heavy[] = {"aten::mm",
-                                    "aten::bmm",
-                                    "aten::addmm",
-                                    "aten::baddbmm",
-                                    "aten::addbmm",
-                                    "aten::mv",
-                                    "aten::addmv",
-                                    "aten::dot",
-                                    "aten::vdot",
-                                    "aten::ger",
-                                    "aten::addr",
-                                    "aten::convolution",
-                                    "aten::sort",
-                                    "aten::topk",
-                                    "aten::median",
-                                    "aten::mode",
-                                    "aten::unique",
-                                    "aten::cholesky",
-                                    "aten::svd",
-                                    "aten::qr",
-                                    "aten::lu",
-                                    "aten::inverse",
-                                    "aten::triangular_solve",
-                                    "aten::_ctc_loss",
-                                    "aten::kthvalue",
-                                    "aten::lstsq",
-                                    "aten::_cdist_forward",
-                                    "aten::grid_sampler_2d"};
-static const char *const heavy_prefixes[] = {"aten::linalg_", "aten::_linalg_", "aten::_fft",
-                                             "aten::convolution", "aten::_convolution"};
-
 typedef struct splitter {
     dp_ctx *ctx;
     const dpi_joint *joint;
@@ -150,6 +118,39 @@ static void mark_backward(splitter *x, const bool *stops)
     follow(x, stops);
 }
 
+/* -- what may be saved -- */
+
+/* Is `v` an input, or a view of one, that the forward writes at its end?  Then a copy is saved. */
+static bool is_overwritten(const splitter *x, uint32_t v)
+{
+    dp_ref root = dpi_root_of(x->p, v);
+
+    if (x->p->values[v].share.how == DPI_SEVERAL)
+        return x->touched[v];
+    return root < x->p->n_inputs && x->p->values[root].written != 0;
+}
+
+/* May `v` be saved?  Not a list of tensors that the forward overwrites, of which no step makes a
+ * copy, and no list that a step makes of values, which may be saved one by one. */
+static bool may_save(const splitter *x, uint32_t v, const dpi_step *maker)
+{
+    if ((x->p->values[v].tags & DPI_LISTS) == 0 || x->p->values[v].tags == DPI_TENSOR)
+        return true;
+    return (maker == NULL || maker->kind != DP_STEP_LIST) && !is_overwritten(x, v);
+}
+
+/* Does step `s` read an input that cannot be saved?  Then the backward cannot have the step. */
+static bool reads_unsaved(const splitter *x, const dpi_step *s)
+{
+    bool reads = false;
+
+    for (uint32_t i = 0; i < n_reads(s); i++) {
+        dp_ref r = read_of(x->p, s, i);
+        reads |= dpi_is_value(r) && r < x->joint->n_inputs && !may_save(x, r, NULL);
+    }
+    return reads;
+}
+
 /* -- what is saved -- */
 
 /* Save all that the backward reads and the forward has. */
@@ -160,43 +161,47 @@ static void save_all(splitter *x)
     mark_forward(x, false);
     dp_zero_n(x->saved, p->n_values, sizeof(*x->saved));
     for (uint32_t i = 0; i < x->joint->n_inputs; i++)
-        x->saved[i] = true;
-    for (uint32_t i = 0; i < p->n_steps; i++)
-        for (uint32_t k = 0; k < p->steps[i].n_rets; k++)
-            x->saved[p->steps[i].ret + k] = x->kept[i];
+        x->saved[i] = may_save(x, i, NULL);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const dpi_step *s = &p->steps[i];
+        bool has = x->kept[i] || (!is_late(x, s) && reads_unsaved(x, s));
+        for (uint32_t k = 0; k < s->n_rets; k++)
+            x->saved[s->ret + k] = has && may_save(x, s->ret + k, s);
+    }
     mark_backward(x, x->saved);
     for (uint32_t i = 0; i < p->n_values; i++)
         x->saved[i] = x->saved[i] && x->wanted[i];
 }
 
-static bool is_heavy(const dp_program *p, const dpi_step *s)
-{
-    if (s->kind != DP_STEP_CALL)
-        return s->kind == DP_STEP_SUB;
-    const char *name = p->ops[s->operand].op->name;
-    size_t base = dpi_base_bytes(name);
-    for (size_t i = 0; i < DPI_COUNT(heavy); i++)
-        if (strlen(heavy[i]) == base && memcmp(heavy[i], name, base) == 0)
-            return true;
-    for (size_t i = 0; i < DPI_COUNT(heavy_prefixes); i++)
-        if (strncmp(name, heavy_prefixes[i], strlen(heavy_prefixes[i])) == 0)
-            return true;
-    return false;
-}
-
 /* May the backward compute step `s` again?  Not where another step writes to the result, which
- * would be missing.  `all`: also what takes long. */
+ * would be missing; but inputs are written at the end only, and copied before.  `all`: also what
+ * takes long.  What cannot be saved is always computed again. */
 static bool may_repeat(const splitter *x, const dpi_step *s, bool all)
 {
-    bool may = !(s->flags & (DP_STEP_FLAG_RANDOM | DP_STEP_FLAG_EFFECT | DP_STEP_FLAG_MUST_SAVE));
+    bool may = !(s->flags & (DP_STEP_FLAG_RANDOM | DP_STEP_FLAG_EFFECT)) && !reads_unsaved(x, s);
+    bool must = false;
 
-    for (uint32_t k = 0; k < s->n_rets && may; k++)
-        may = !x->touched[s->ret + k];
-    return may && (all || (!(s->flags & DP_STEP_FLAG_PREFER_SAVE) && !is_heavy(x->p, s)));
+    for (uint32_t k = 0; k < s->n_rets && may && s->kind != DP_STEP_LIST; k++)
+        may = !x->touched[s->ret + k] || dpi_root_of(x->p, s->ret + k) < x->p->n_inputs;
+    for (uint32_t k = 0; k < s->n_rets; k++)
+        must |= !may_save(x, s->ret + k, s);
+    if (must || !may || (s->flags & DP_STEP_FLAG_MUST_SAVE))
+        return must && may;
+    return all || (!(s->flags & DP_STEP_FLAG_PREFER_SAVE) && !dpi_is_heavy(x->p, s));
 }
 
 #define NODE_IN(v)  (2 + 2 * (uint32_t)(v))
 #define NODE_OUT(v) (3 + 2 * (uint32_t)(v))
+
+/* Add the edge of value `v`, which step `maker` returns (NULL: it is an input). */
+static bool add_value(const splitter *x, dpi_flow *f, uint32_t v, const dpi_step *maker)
+{
+    uint64_t bytes = x->sizes[v].of_input && !is_overwritten(x, v) ? 0 : x->sizes[v].bytes;
+
+    if (x->late[v])
+        return true;
+    return dpi_flow_edge(f, NODE_IN(v), NODE_OUT(v), may_save(x, v, maker) ? bytes : UINT64_MAX);
+}
 
 /* Add the edges that lead to the values that step `s` returns. */
 static bool add_step(const splitter *x, dpi_flow *f, const dpi_step *s, bool all)
@@ -234,12 +239,11 @@ static bool fill_network(const splitter *x, dpi_flow *f, bool all)
     const dp_program *p = x->p;
     bool ok = true;
 
-    for (uint32_t v = 0; v < p->n_values && ok; v++)
-        if (!x->late[v])
-            ok = dpi_flow_edge(f, NODE_IN(v), NODE_OUT(v),
-                               x->sizes[v].of_input ? 0 : x->sizes[v].bytes);
     for (uint32_t v = 0; v < x->joint->n_inputs && ok; v++)
-        ok = dpi_flow_edge(f, 0, NODE_IN(v), UINT64_MAX);
+        ok = dpi_flow_edge(f, 0, NODE_IN(v), UINT64_MAX) && add_value(x, f, v, NULL);
+    for (uint32_t i = 0; i < p->n_steps && ok; i++)
+        for (uint32_t k = 0; k < p->steps[i].n_rets && ok; k++)
+            ok = add_value(x, f, p->steps[i].ret + k, &p->steps[i]);
     for (uint32_t i = 0; i < p->n_steps && ok; i++)
         ok = is_late(x, &p->steps[i]) ? add_late(x, f, &p->steps[i])
                                       : add_step(x, f, &p->steps[i], all);
@@ -269,14 +273,6 @@ static int save_cut(splitter *x, bool all)
     dpi_flow_free(f);
     dp_free(reached);
     return ok ? 0 : no_memory(x->ctx);
-}
-
-/* Is `v` an input, or a view of one, that the forward writes at its end?  Then a copy is saved. */
-static bool is_overwritten(const splitter *x, uint32_t v)
-{
-    dp_ref root = dpi_root_of(x->p, v);
-
-    return root < x->p->n_inputs && x->p->values[root].written != 0;
 }
 
 /* Return the memory of what is saved; each storage counts once, with its largest value. */

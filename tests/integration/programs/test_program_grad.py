@@ -249,6 +249,37 @@ def test_inputs_that_are_lists(f):
         equal([d.call("tensor.read", tensor=v["tensor"])["data"] for v in (a, b)], [[1, 2], [-1]])
 
 
+def test_lists_of_inputs_that_are_written(f):
+    """What the forward overwrites at its end is saved as it was, also where only a list has it."""
+    last = {**ref("l"), "index": 1}
+    steps = [("_foreach_add_.Scalar", [[ref("x"), ref("y")], 1.5], []), ("mul", [ref("x"), ref("w")], ["h"]),
+             ("add_", [last, ref("x")], ["r"]), ("mul", [last, ref("w")], ["q"]), ("exp_", [ref("z")], ["e"]),
+             ("split", [ref("z"), 2], ["parts"]), ("mul", [{**ref("parts"), "index": 0}, ref("h")], ["s"]),
+             ("mul", [ref("s"), ref("q")], ["t"]), ("sum", [ref("t")], ["loss"])]
+    with f.connect() as d:
+        names = ["x", "y", "z", "w", "l"]
+        p = d.call("program.create", inputs=[{"name": n} for n in names], outputs=["loss"],
+                   steps=[{"op": f"aten::{o}", "args": a, "as": n} for o, a, n in steps])["program"]
+        data = {"x": [1, 2], "y": [3, 4], "z": [5, 6, 7], "w": [0.5, 0.25]}
+
+        def fresh():
+            t = {k: value(d.call("tensor.create", data=v, requires_grad=k == "w")) for k, v in data.items()}
+            return {**t, "l": [value(d.call("tensor.create", data=v)) for v in ([8, 9], [10, 11])]}
+
+        def seen(inputs, outs):
+            return [d.call("tensor.read", **t)["data"] for t in [*outs, *(inputs[k] for k in "xyz"), *inputs["l"]]]
+
+        inputs = fresh()
+        loss = value(d.call("program.run", program=p, inputs=inputs)["outputs"][0])
+        want = seen(inputs, [loss, *map(value, d.call("op.call", op="grad::gradients", args=[[loss], [inputs["w"]]])["outputs"][0])])
+        for how in (*WAYS, {"partition": "min_cut", "memory": 200}):
+            made, inputs = d.call("program.grad", program=p, inputs=fresh(), wrt=["w"], **how), fresh()
+            outs = [value(o) for o in d.call("program.run", program=made["forward"], inputs=inputs, grad_enabled=False)["outputs"]]
+            given = {**{f"saved{i}": v for i, v in enumerate(outs[1:])}, "grad_loss": {"data": 1}}
+            grads = d.call("program.run", program=made["backward"], inputs=given)["outputs"]
+            equal(seen(inputs, [outs[0], value(grads[0])]), want, f"{how}")
+
+
 def test_what_cannot_be_differentiated_is_named(f):
     with f.connect() as d:
         p = d.call("program.create", inputs=[{"name": "x"}], outputs=["y"],
