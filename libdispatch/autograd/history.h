@@ -65,7 +65,7 @@ struct dpi_node {
     atomic_uint refs;
     dpi_node_kind kind;
     uint32_t topo;      /* 1 + the largest topo of the nodes that the edges lead to */
-    uint64_t created;   /* serial number in the thread that made the node */
+    uint64_t created;   /* serial number */
     const dp_op *op;    /* the operator that was called, for errors */
     dpi_origin *origin; /* the request that called `op`; owned; NULL: unknown */
     int64_t step;       /* step of the program that called `op`; -1: none */

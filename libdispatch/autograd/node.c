@@ -9,7 +9,9 @@
 
 enum { MALLOC_ALIGN = 16 };
 
-static _Thread_local uint64_t nodes_created;
+/* One number for all threads, not one for each: the requests of a connection run on several, and
+ * the order in which gradients are added up must be that of the calls. */
+static _Alignas(64) _Atomic uint64_t nodes_created;
 
 uint64_t dp_grad_nodes(void)
 {
@@ -52,7 +54,7 @@ DPI_HOT int dpi_node_new(dp_ctx *ctx, dpi_node_kind kind, const dp_op *op, uint3
     n->bytes = bytes;
     n->origin = dpi_ctx_origin(ctx);
     n->step = dpi_ctx_step(ctx);
-    n->created = ++nodes_created;
+    n->created = atomic_fetch_add_explicit(&nodes_created, 1, memory_order_relaxed) + 1;
     n->account = ctx->account != NULL ? dp_account_ref(ctx->account) : NULL;
     n->n_edges = n_edges;
     n->n_rets = n_rets;

@@ -28,6 +28,24 @@ def test_gradients_of_inputs_are_answered(f):
     equal(f.data(second[0]["tensor"]), [10, 14])
 
 
+def test_gradients_add_up_in_the_order_of_the_calls(f):
+    """Those of later calls first, whichever threads the requests ran on: single calls and programs have others."""
+    def times(x, k, many):
+        if many:
+            step = {"op": "aten::mul.Scalar", "args": [{"ref": "x"}, k], "as": ["y"]}
+            return f.d.call("program.run", steps=[step], outputs=["y"], inputs={"x": {"tensor": x}})["outputs"][0]["tensor"]
+        return f.of(x, "mul.Scalar", k)
+
+    x = f.leaf([1])
+    for warm in False, True:  # gives the threads of one kind higher numbers, if numbers were the threads'
+        for _ in range(100):
+            times(x, 1, warm)
+        for kinds in (False, False, True), (True, False, False), (False, True, True), (True, True, False):
+            ys = [times(x, k, many) for k, many in zip((1.0, 1e8, -1e8), kinds)]  # (-1e8 + 1e8) + 1 is 1
+            grads = f.backward(*ys, inputs=[{"tensor": x}], gradients=[{"data": [1]}] * 3)["grads"]
+            equal(f.data(grads[0]["tensor"]), [1], f"{warm} {kinds}")
+
+
 def test_tensors_are_handles_or_objects(f):
     x = f.leaf([1, 2])
     for form in (lambda t: t), (lambda t: {"tensor": t}):
