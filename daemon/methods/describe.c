@@ -144,6 +144,8 @@ static int guards_to_json(request *rq, jw *w, const dp_program *p, dp_error *err
         dp_program_guard(p, i, &g);
         if (text == NULL)
             return dp_error_set(err, DP_ERESOURCE, "out of memory: the text of a guard");
+        if (g.kind == DP_GUARD_SIZE && g.number <= 0)
+            continue; /* only declares a symbol */
         jw_object(w);
         member_str(w, "kind", kinds[g.kind]);
         if (g.kind != DP_GUARD_APART)
@@ -153,6 +155,53 @@ static int guards_to_json(request *rq, jw *w, const dp_program *p, dp_error *err
     }
     jw_array_end(w);
     return 0;
+}
+
+static void place_to_json(jw *w, const dp_program *p, const dp_input_place *at)
+{
+    jw_object(w);
+    member_str(w, "input", dp_program_input_name(p, at->input));
+    if (at->item >= 0)
+        member_int(w, "item", at->item);
+    member_int(w, "dim", at->dim);
+    jw_object_end(w);
+}
+
+static bool is_same_size(const dp_input_place *a, const dp_input_place *b)
+{
+    return a->input == b->input && a->item == b->item && a->dim == b->dim;
+}
+
+/* Write the dynamic sizes: each is declared by a SIZE guard, and EQUAL guards tell where else the
+ * size must be. */
+static void symbols_to_json(jw *w, const dp_program *p)
+{
+    dp_input_guard size = {.size = sizeof(size)}, other = {.size = sizeof(other)};
+    char name[16];
+    unsigned number = 0;
+
+    jw_key(w, "symbols");
+    jw_array(w);
+    for (uint32_t i = 0; i < dp_program_guards(p) && !w->failed; i++) {
+        dp_program_guard(p, i, &size);
+        if (size.kind != DP_GUARD_SIZE)
+            continue;
+        snprintf(name, sizeof(name), "s%u", number++);
+        jw_object(w);
+        member_str(w, "name", name);
+        member_int(w, "least", size.number);
+        jw_key(w, "sizes");
+        jw_array(w);
+        place_to_json(w, p, &size.of);
+        for (uint32_t k = 0; k < dp_program_guards(p); k++) {
+            dp_program_guard(p, k, &other);
+            if (other.kind == DP_GUARD_EQUAL && is_same_size(&other.other, &size.of))
+                place_to_json(w, p, &other.of);
+        }
+        jw_array_end(w);
+        jw_object_end(w);
+    }
+    jw_array_end(w);
 }
 
 static void hash_to_json(jw *w, const dp_program *p)
@@ -186,6 +235,7 @@ static int describe_json(request *rq, jw *w, const dp_program *p, dp_error *err)
     aliases_to_json(w, p, info.n_outputs);
     if (rc == 0)
         rc = guards_to_json(rq, w, p, err);
+    symbols_to_json(w, p);
     hash_to_json(w, p);
     member_int(w, "depth", info.depth);
     member_int(w, "expanded", (int64_t)info.expanded);

@@ -288,8 +288,7 @@ static int add_guards(maker *m, const int64_t *least)
         g.kind = first < i ? DP_GUARD_EQUAL : DP_GUARD_SIZE;
         g.other = m->dynamic->places[first];
         g.number = least[m->symbols[i]];
-        if (first < i || g.number > 0)
-            rc = dp_builder_guard(m->b, &g);
+        rc = dp_builder_guard(m->b, &g); /* also for a least size of 0: it declares the symbol */
     }
     return rc;
 }

@@ -252,18 +252,49 @@ static void add_size(dpi_text *t, const dp_program *p, const dp_input_place *at)
     dpi_text_printf(t, ".size(%" PRId32 ")", at->dim);
 }
 
-static void add_extents(dpi_text *t, const char *what, const int64_t *n, int32_t ndim)
+static bool is_size(const dp_input_place *a, const dp_input_place *b)
+{
+    return a->input == b->input && a->item == b->item && a->dim == b->dim;
+}
+
+/* Find the number of the symbol that size `dim` of the tensor at `at` is; -1: of none. */
+static int find_symbol(const dp_program *p, dp_input_place at, int32_t dim)
+{
+    int symbol = -1;
+
+    at.dim = dim;
+    for (uint32_t i = 0; i < p->n_guards; i++) /* EQUAL guards name the size of a SIZE guard */
+        if (p->guards[i].kind == DP_GUARD_EQUAL && is_size(&p->guards[i].of, &at)) {
+            at = p->guards[i].other;
+            break;
+        }
+    for (uint32_t i = 0; i < p->n_guards; i++) {
+        symbol += p->guards[i].kind == DP_GUARD_SIZE;
+        if (p->guards[i].kind == DP_GUARD_SIZE && is_size(&p->guards[i].of, &at))
+            return symbol;
+    }
+    return -1;
+}
+
+/* Add the sizes or the strides of guard `g`; a size that may be any is a symbol. */
+static void add_extents(dpi_text *t, const dp_program *p, const dp_input_guard *g, const char *what,
+                        const int64_t *n)
 {
     dpi_text_printf(t, " %s [", what);
-    for (int32_t d = 0; d < ndim; d++)
-        if (n[d] < 0)
-            dpi_text_add(t, d > 0 ? ", *" : "*");
+    for (int32_t d = 0; d < g->ndim; d++) {
+        int symbol = n[d] < 0 ? find_symbol(p, g->of, d) : -1;
+        dpi_text_add(t, d > 0 ? ", " : "");
+        if (symbol >= 0)
+            dpi_text_printf(t, "s%d", symbol);
+        else if (n[d] < 0)
+            dpi_text_add(t, "*");
         else
-            dpi_text_printf(t, "%s%" PRId64, d > 0 ? ", " : "", n[d]);
+            dpi_text_printf(t, "%" PRId64, n[d]);
+    }
     dpi_text_add(t, "]");
 }
 
-static void add_geometry(dpi_text *t, const dp_input_guard *g)
+static void add_geometry(dpi_text *t, const dp_program *p, const dp_input_guard *g)
 {
     char device[DP_KEY_NAME_MAX];
     bool any = false;
@@ -271,8 +302,8 @@ static void add_geometry(dpi_text *t, const dp_input_guard *g)
     for (int32_t d = 0; d < g->ndim; d++)
         any |= g->sizes[d] < 0;
     dpi_text_printf(t, " is %s on %s,", dp_dtype_name(g->dtype), dp_device_name(g->device, device));
-    add_extents(t, "sizes", g->sizes, g->ndim);
-    add_extents(t, any ? "dense, ordered as strides" : "strides", g->strides, g->ndim);
+    add_extents(t, p, g, "sizes", g->sizes);
+    add_extents(t, p, g, any ? "dense, ordered as strides" : "strides", g->strides);
     if (g->offset >= 0)
         dpi_text_printf(t, " offset %" PRId64, g->offset);
 }
@@ -288,7 +319,7 @@ static void add_guard(dpi_text *t, const dp_program *p, const dp_input_guard *g)
     else
         add_place(t, p, &g->of);
     if (g->kind == DP_GUARD_TENSOR) {
-        add_geometry(t, g);
+        add_geometry(t, p, g);
     } else if (g->kind == DP_GUARD_VALUE) {
         dpi_text_add(t, " == ");
         add_value(t, g->value, 0);
@@ -309,6 +340,8 @@ static void add_guard(dpi_text *t, const dp_program *p, const dp_input_guard *g)
 static void add_guards(dpi_text *t, const dp_program *p)
 {
     for (uint32_t i = 0; i < p->n_guards; i++) {
+        if (p->guards[i].kind == DP_GUARD_SIZE && p->guards[i].number <= 0)
+            continue; /* all sizes hold */
         dpi_text_add(t, "  guard ");
         add_guard(t, p, &p->guards[i]);
         dpi_text_add(t, "\n");

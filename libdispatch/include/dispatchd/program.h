@@ -207,7 +207,7 @@ enum { /* dp_input_guard.kind: what a run of the program requires of its inputs 
        DP_GUARD_TENSOR = 1, /* `of` is a tensor of this dtype, device, layout and geometry */
        DP_GUARD_VALUE,      /* `of` equals *value, which holds no tensor */
        DP_GUARD_LENGTH,     /* `of` is a list of `number` items */
-       DP_GUARD_SIZE,       /* the size of `of` is at least `number` */
+       DP_GUARD_SIZE,       /* size of `of` is at least `number`; the k-th one is of symbol k */
        DP_GUARD_EQUAL,      /* the size of `of` equals that of `other` */
        /* tensor `of` has the storage of `other`, and begins `number` bytes after it */
        DP_GUARD_SHARE,

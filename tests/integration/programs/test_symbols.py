@@ -128,6 +128,9 @@ def test_sizes_that_must_be_equal(f):
     p = f.d.call("program.capture", program=program, inputs={"x": h(x), "z": h(z)},
                  dynamic={"x": [0], "z": [0]})["program"]
     equal(guards(f, p, "equal"), ["z.size(0) == x.size(0)"], "guards of equal sizes")
+    equal(f.d.call("program.describe", program=p)["symbols"],
+          [{"name": "s0", "least": 0, "sizes": [{"input": "x", "dim": 0}, {"input": "z", "dim": 0}]}])
+    equal(guards(f, p, "tensor"), [f"{k} is float32 on cpu, sizes [s0, 3] dense, ordered as strides [3, 1]" for k in "xz"])
     some = {"x": random(f, 9, 3), "z": random(f, 9, 3)}
     equal(run(f, p, some), run(f, program, some), "results")
     raises(lambda: run(f, p, {**some, "z": z}), "ValueError", "input 'z' has size 4 in dimension 0",
@@ -140,6 +143,8 @@ def test_two_sizes(f):
                  dynamic={"x": [0], "w": [1]})["program"]
     equal(guards(f, p, "equal"), [], "guards of equal sizes")
     contains(names(f, p), "s0*s1")
+    equal(f.d.call("program.describe", program=p)["symbols"],
+          [{"name": "s0", "least": 0, "sizes": [{"input": "x", "dim": 0}]}, {"name": "s1", "least": 0, "sizes": [{"input": "w", "dim": 1}]}])
     for n, m in ((2, 7), (5, 3), (8, 8)):
         some = {"x": random(f, n, 3), "w": random(f, 3, m)}
         equal(run(f, p, some), run(f, program, some), f"results for {n} and {m}")

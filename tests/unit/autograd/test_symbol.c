@@ -145,7 +145,7 @@ START_TEST(capturing_at_the_nth_allocation_that_fails)
                       dp_ctx_error(ctx)->message);
         ck_assert_uint_lt(n, 5000);
     }
-    ck_assert_uint_eq(dp_program_guards(q), 2);
+    ck_assert_uint_eq(dp_program_guards(q), 4);
     dp_program_unref(p);
     dp_program_unref(q);
 }

@@ -66,7 +66,7 @@ START_TEST(guards_are_kept_and_printed)
     dp_program_guard(p, 1, &g);
     ck_assert_str_eq(g.value->u.s, "mean");
     ck_assert_str_eq(dp_program_guard_text(p, 0, a),
-                     "x is float32 on cpu, sizes [*, 3] dense, ordered as strides [3, 1]");
+                     "x is float32 on cpu, sizes [s0, 3] dense, ordered as strides [3, 1]");
     ck_assert_str_eq(dp_program_guard_text(p, 1, a), "how == 'mean'");
     ck_assert_str_eq(dp_program_guard_text(p, 2, a), "x.size(0) >= 2");
     dp_arena_free(a);
