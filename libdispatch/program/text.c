@@ -356,6 +356,17 @@ const char *dp_program_guard_text(const dp_program *p, uint32_t i, dp_arena *a)
     return finish(&t, a);
 }
 
+/* Add the name of output i, and the value that it is, if that has another name. */
+static void add_output(dpi_text *t, const dp_program *p, uint32_t i)
+{
+    char buf[DP_KEY_NAME_MAX];
+    const char *name = dp_program_output_name(p, i);
+
+    if (name[0] != '\0' && strcmp(name, dp_program_value_name(p, p->outputs[i].ref, buf)) != 0)
+        dpi_text_printf(t, "%s: ", name);
+    add_ref(t, p, p->outputs[i].ref);
+}
+
 const char *dp_program_text(const dp_program *p, dp_arena *a)
 {
     dpi_text t = {0};
@@ -367,7 +378,7 @@ const char *dp_program_text(const dp_program *p, dp_arena *a)
     dpi_text_add(&t, ") -> (");
     for (uint32_t i = 0; i < p->n_outputs; i++) {
         dpi_text_add(&t, i > 0 ? ", " : "");
-        add_ref(&t, p, p->outputs[i].ref);
+        add_output(&t, p, i);
     }
     dpi_text_add(&t, ")\n");
     for (uint32_t i = 0; i < p->n_constants; i++)

@@ -9,7 +9,7 @@ START_TEST(calls_are_steps_in_their_order)
     ck_assert_int_eq(call_of("t::fresh", x, &a), 0);
     ck_assert_int_eq(call_of("t::draws", a.u.t, &b), 0);
     ck_assert_uint_eq(dp_capture_steps(cap), 2);
-    gives(&b, "program(Tensor x) -> (%2)\n"
+    gives(&b, "program(Tensor x) -> (y: %2)\n"
               "     0  %1 = t::fresh(x)\n"
               "     1  %2 = t::draws(%1)  # random, ends: %1\n");
     dp_values_release(&a, 1);
@@ -59,7 +59,7 @@ START_TEST(a_call_that_fails_is_forgotten)
     expect(call_of("t::fails", x, &a), DP_ERUNTIME, "it fails");
     ck_assert_uint_eq(dp_capture_steps(cap), 0);
     ck_assert_int_eq(call_of("t::fresh", x, &a), 0);
-    gives(&a, "program(Tensor x) -> (%1)\n     0  %1 = t::fresh(x)\n");
+    gives(&a, "program(Tensor x) -> (y: %1)\n     0  %1 = t::fresh(x)\n");
     dp_values_release(&a, 1);
 }
 END_TEST
@@ -74,7 +74,7 @@ START_TEST(items_of_a_list_are_values)
     dp_value arg = dp_tensors(turned, 2);
     ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::join"), &arg, 1, &joined, 1), 0);
     ck_assert_uint_ge(dp_capture_steps(cap), 3);
-    gives(&joined, "program(Tensor x) -> (%5)\n"
+    gives(&joined, "program(Tensor x) -> (y: %5)\n"
                    "     0  %1 = t::parts(x)\n"
                    "     1  %2 = %1[0]  # ends: %2\n"
                    "     2  %3 = %1[1]  # ends: %1\n"

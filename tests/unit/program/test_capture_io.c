@@ -29,7 +29,7 @@ START_TEST(a_constant_lives_as_long_as_the_capture)
     dp_ctx_set_capture(ctx, cap);
     ck_assert_int_eq(call_of("t::fresh", t, &a), 0);
     dp_tensor_unref(t);
-    gives(&a, "program() -> (%0)\n  constant k = <float32 [1]>\n     0  %0 = t::fresh(k)\n");
+    gives(&a, "program() -> (y: %0)\n  constant k = <float32 [1]>\n     0  %0 = t::fresh(k)\n");
     dp_values_release(&a, 1);
     dp_tensor_stats_get(&after);
     ck_assert_uint_eq(after.tensors, before.tensors + 1);
@@ -48,7 +48,7 @@ START_TEST(a_list_is_an_input_whose_items_are_known)
     ck_assert_int_eq(dp_capture_input(ctx, cap, "l", &list), 0);
     dp_ctx_set_capture(ctx, cap);
     ck_assert_int_eq(call_of("t::fresh", x, &a), 0);
-    gives(&a, "program(Tensor[] l) -> (%2)\n"
+    gives(&a, "program(Tensor[] l) -> (y: %2)\n"
               "     0  %1 = l[0]\n"
               "     1  %2 = t::fresh(%1)  # ends: %1\n");
     dp_values_release(&a, 1);
@@ -60,7 +60,7 @@ START_TEST(a_number_is_an_input_that_nothing_uses)
     const dp_value two = dp_int(2);
 
     ck_assert_int_eq(dp_capture_input(ctx, cap, "n", &two), 0);
-    gives(&two, "program(any n) -> (2)\n");
+    gives(&two, "program(any n) -> (y: 2)\n");
 }
 END_TEST
 

@@ -7,7 +7,7 @@ START_TEST(keyword_arguments_and_numbers)
 
     ck_assert_int_eq(start(x), 0);
     ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::scaled"), args, 3, &a, 1), 0);
-    gives(&a, "program(Tensor x) -> (%1)\n     0  %1 = t::scaled(x, 3, x)\n");
+    gives(&a, "program(Tensor x) -> (y: %1)\n     0  %1 = t::scaled(x, 3, x)\n");
     dp_values_release(&a, 1);
 }
 END_TEST
@@ -18,7 +18,7 @@ START_TEST(the_overload_is_the_recorded_one)
 
     ck_assert_int_eq(start(x), 0);
     ck_assert_int_eq(dp_call_boxed(ctx, dp_op_find(ctx, "t::over.Scalar"), args, 2, &a, 1), 0);
-    gives(&a, "program(Tensor x) -> (x)\n     0  %1 = t::over.Scalar(x, 3)  # ends: %1\n"
+    gives(&a, "program(Tensor x) -> (y: x)\n     0  %1 = t::over.Scalar(x, 3)  # ends: %1\n"
               "  output y is input x\n");
     dp_values_release(&a, 1);
 }

@@ -20,7 +20,7 @@ START_TEST(program_as_text_and_as_dot)
     ck_assert_int_eq(dp_builder_add(b, &s, &z, NULL), 0);
     dp_program *p = end(b, z);
     ck_assert_str_eq(dp_program_text(p, dp_ctx_arena(ctx)),
-                     "program(Tensor x) -> (%2)\n"
+                     "program(Tensor x) -> (y: %2)\n"
                      "  constant k = 0.1\n"
                      "     0  mid = t::scaled(x, k, None)\n"
                      "     1  %2 = get sizes(mid)  # ends: mid\n");
@@ -58,7 +58,7 @@ START_TEST(text_shows_the_flags_and_the_origins_of_steps)
     ck_assert_int_eq(dp_builder_add(b, &s, &t, NULL), 0);
     dp_program *p = end(b, t);
     ck_assert_str_eq(dp_program_text(p, dp_ctx_arena(ctx)),
-                     "program(Tensor x) -> (%2)\n"
+                     "program(Tensor x) -> (y: %2)\n"
                      "     0  %1 = t::draws(x)  # random\n"
                      "     1,12  %2 = t::same_(%1)  # effect, grad off, autocast off, ends: %1\n");
     dp_program_unref(p);
