@@ -307,7 +307,8 @@ static int replace_step(dpi_functional *f, uint32_t i)
     f->when = DPI_REF_NONE;
     note_tensors(f, i);
     if (s->kind == DPI_STEP_BIND)
-        return dpi_functional_fail(f, "its overload is chosen when the program runs");
+        return dpi_functional_fail(f, "its overload is chosen when the program runs; give types to "
+                                      "the inputs, or name the overload");
     bool is_item = s->kind == DP_STEP_ITEM && dpi_is_value(p->links[s->args]) &&
                    f->slots[dpi_same(f, p->links[s->args])].kind == DPI_SLOT_ROOT;
     if (s->kind == DP_STEP_CALL && p->ops[s->operand].written != 0)

@@ -83,7 +83,8 @@ static const struct {
     {"in x Tensor\nw = aten::t_(x)\nout w w",
      "line 2: aten::t_ cannot be made functional: it changes"},
     {"in x any\nw = aten::add(x, 1)\nout w w",
-     "line 2: aten::add cannot be made functional: its overload is chosen when the program runs"},
+     "line 2: aten::add cannot be made functional: its overload is chosen when the program runs; "
+     "give types to the inputs, or name the overload"},
     {"in c int\nin x Tensor\nin y Tensor\nv = select(c, x, y)\nw = aten::mul_(v, 2)\nout w w",
      "line 5: aten::mul_.Scalar cannot be made functional: it writes to a value that was chosen by "
      "select"},
