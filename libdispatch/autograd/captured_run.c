@@ -4,6 +4,7 @@
 #include "dispatch/call/values.h"
 #include "program/capture.h"
 #include "symbol.h"
+#include <stdio.h>
 
 static int no_memory(dp_ctx *ctx)
 {
@@ -181,6 +182,16 @@ int dpi_capture_constants(dp_ctx *ctx, dp_capture *c, const dp_program *p)
     return capture_constants(ctx, c, p, true);
 }
 
+/* Say what helps, if an operator failed since it needs the elements of a fake. */
+static void fail_fakes(dp_ctx *ctx, int rc)
+{
+    size_t at = strlen(ctx->error.message);
+
+    if (rc == DP_ENOTIMPL && strncmp(ctx->error.key, "Meta", 5) == 0)
+        snprintf(ctx->error.message + at, sizeof(ctx->error.message) - at,
+                 "; without fakes the capture computes with the inputs themselves");
+}
+
 static int capture_run(dp_ctx *ctx, const dp_program *p, const dp_value *inputs, dp_capture *c)
 {
     dp_value *outputs = dp_arena_alloc_n(&ctx->arena, p->n_outputs, sizeof(*outputs));
@@ -232,6 +243,8 @@ int dpi_capture_program(dp_ctx *ctx, const dp_program *p, const dp_value *inputs
         rc = dpi_capture_constants(ctx, c, p);
     if (rc == 0)
         rc = capture_run(ctx, p, copies, c);
+    if (rc < 0 && c->fakes && dynamic == NULL)
+        fail_fakes(ctx, rc);
     if (rc == 0)
         rc = dp_capture_finish(ctx, c, out);
     dp_capture_free(c);

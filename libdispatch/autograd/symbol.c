@@ -119,12 +119,17 @@ static int probe(prober *r, const int64_t *sizes, dp_program **out)
 /* Put the sizes of the probe before the message of the error. */
 static int fail_probe(prober *r, const int64_t *sizes, int rc)
 {
-    char message[sizeof(r->ctx->error.message)], where[200] = "";
+    char message[sizeof(r->ctx->error.message)], where[DP_LIMIT_PROGRAM_SYMBOLS * 100] = "";
     size_t at = 0;
 
-    for (uint32_t s = 0; s < r->n_symbols; s++)
-        at += (size_t)snprintf(where + at, sizeof(where) - at, "%ss%u=%lld", s > 0 ? ", " : "", s,
-                               (long long)sizes[s]);
+    for (uint32_t s = 0; s < r->n_symbols; s++) {
+        uint32_t i = 0;
+        while (r->symbols[i] != s)
+            i++;
+        at += (size_t)snprintf(where + at, sizeof(where) - at, "%ss%u=%lld (%.40s.size(%d))",
+                               s > 0 ? ", " : "", s, (long long)sizes[s],
+                               dp_program_input_name(r->p, r->places[i].input), r->places[i].dim);
+    }
     snprintf(message, sizeof(message), "%s", r->ctx->error.message);
     return dp_error_set(&r->ctx->error, rc, "capture with %s: %s", where, message);
 }

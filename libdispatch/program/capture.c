@@ -28,12 +28,12 @@ static int fail_value(const dpi_recorder *r, const char *what)
 
 static int fail_unknown(const dpi_recorder *r, const dp_tensor *t)
 {
-    char shape[DP_SHAPE_TEXT], what[DP_SHAPE_TEXT + 160];
+    char shape[DP_SHAPE_TEXT], what[DP_SHAPE_TEXT + 200];
     DPI_VIEW(v, t);
 
     snprintf(what, sizeof(what),
              "a %s tensor of shape %s that the capture does not know: it is no input, no constant "
-             "and no result of a recorded call",
+             "and no result of a recorded call; begin with it as an input or a constant",
              dp_dtype_name(v.dtype), dp_shape_text(shape, v.sizes, (size_t)v.ndim));
     return fail_value(r, what);
 }

@@ -368,7 +368,8 @@ def test_fakes(f):
     p = stop(f, y)
     equal(values(f, p, tensor(f, [0.0, 0.0])), [[2, 2]])
     program = create(f, [step("nonzero", "i0")], ["y"])
-    raises(lambda: capture(f, program, x), "NotImplementedError", "aten::nonzero")
+    raises(lambda: capture(f, program, x), "NotImplementedError", "aten::nonzero",
+           "; without fakes the capture computes with the inputs themselves")
     capture(f, program, x, fakes=False)
 
 
@@ -460,6 +461,7 @@ def test_a_recording_within_a_batch(f):
                       request("op.call", op="aten::exp", args=[t(-7)], into=-8)])
     answers = f.d.receive_message()
     contains(answers[2]["error"]["message"], "output 'o0' is a float32 tensor of shape [1] that the capture does not know")
+    contains(answers[2]["error"]["message"], "begin with it as an input or a constant")
     p = answers[4]["result"]["program"]
     equal(ops(f, p), ["aten::neg", "aten::relu"])
     equal(values(f, p, tensor(f, [-3.0, 4.0])), [[3, 0]])
