@@ -398,8 +398,8 @@ typedef struct dpi_applied {
     struct dpi_recomputes *recomputes;
     dpi_node *slices; /* the node whose `inner` runs; NULL: a node of the graph itself runs */
 } dpi_applied;
-/* Set the error for a saved tensor that a later call has written to.  `saver` saved it, as the input
- * `name` of what runs now; `what`, "its input " or "", stands before the name.  Returns
+/* Set the error for a saved tensor that a later call has written to.  `saver` saved it, as the
+ * input `name` of what runs now; `what`, "its input " or "", stands before the name.  Returns
  * DP_ERUNTIME. */
 int dpi_fail_stale(dp_ctx *ctx, const dpi_saved *s, const char *saver, const char *what,
                    const char *name);

@@ -1,4 +1,4 @@
-/* heavy.c -- the steps that take so long that a backward computes them again only to save memory. */
+/* heavy.c -- steps that take so long that a backward computes them again only to save memory. */
 #include "dispatch/call/ctx.h"
 #include "joint.h"
 
