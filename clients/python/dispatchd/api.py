@@ -142,7 +142,7 @@ def results(outputs: list[Any], c: Connection, out: Any, o: _Operator | None, ar
             values.append(written)
         else:
             values.append(wrap(output, c))
-    c._unclaimed = None
+    c.claim()
     if len(values) == 1:
         return values[0]
     names = o.fields.get(len(values)) if o is not None else None

@@ -219,6 +219,7 @@ def grad(outputs: "Tensor | Sequence[Tensor]", inputs: "Tensor | Sequence[Tensor
     answer = c.waited("grad.backward", f'"tensors":{encode(outputs, c)},"inputs":{encode(inputs, c)}{given}'
                       + _flags(retain_graph, create_graph))
     found = tuple([wrap(g, c) for g in answer["grads"]])
+    c.claim()
     if not allow_unused and None in found:
         raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")
@@ -236,14 +237,18 @@ def get_grad(t: Tensor) -> Tensor | None:
     """Return the gradient that backward() has accumulated for `t`."""
     t._info
     c = connection_of(t)
-    return wrap(c.waited("grad.get", f'"tensor":{t._h}')["grad"], c)  # type: ignore[no-any-return]
+    found: Tensor | None = wrap(c.waited("grad.get", f'"tensor":{t._h}')["grad"], c)
+    c.claim()
+    return found
 
 
 def get_grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
     """Return the gradient of each tensor, by one wait for all of them."""
     c = connection_of(tensors[0])
     answers = c.all_waited("grad.get", [f'"tensor":{n}' for n in numbers(tensors, c)])
-    return [wrap(a["grad"], c) for a in answers]
+    found = [wrap(a["grad"], c) for a in answers]
+    c.claim()
+    return found
 
 
 def set_grad(t: Tensor, value: Tensor | None) -> None:

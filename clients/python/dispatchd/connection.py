@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Cell = list[Any]
 else:
     Cell = list
+_MAKE = {"op.call", "program.run", "grad.backward", "grad.get"}  # methods whose results are new handles
 _UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its results are released
 
 local = threading.local()  # .current, .stack: see defaults.py and __enter__()
@@ -74,7 +75,7 @@ class Connection(Client):
         self._taken: list[Any] = []  # what was in _drops and is to be released by the next message
         self._restore: dict[str, str] = {}  # modes that a `with` has restored, for the next message
         self._unowned = 0  # a handle for which no tensor is there yet
-        self._unclaimed: Any = None  # the Cell of a call whose outputs are not tensors yet
+        self._unclaimed: list[Cell] = []  # calls whose results are not tensors yet: an interrupt may keep them from it
         self._recording: Any = None  # while a function is recorded as a program, its Recording
         self._tracing: Any = None  # inside `with trace():`, what gets the kernels of each call
         self._last_handle = self.session.first_handle()
@@ -114,9 +115,8 @@ class Connection(Client):
                 sweep(self.session.members, first)
             cell: Cell = [None, id_, None, self]
             line = f'{{"jsonrpc":"2.0","id":{id_},"method":"{method}","params":{{{params}}}}}\n'
-            if self._unclaimed is not None:  # a call was interrupted before its results became tensors
-                self._drop_outputs(_decode(self._unclaimed[0].decode()).get("result"))
-                self._unclaimed = None
+            while self._unclaimed:  # a call was interrupted before its results became tensors
+                self._drop_outputs(_decode(self._unclaimed.pop()[0].decode()).get("result"))
             if self._tracing is not None and method == "op.call":
                 return self._traced(params, cell)
             if self._recording is not None:
@@ -155,10 +155,8 @@ class Connection(Client):
                 if into:
                     self._unowned = 0
                     self._drops.append(into)
-                elif cell[0] is None:
-                    cell[2] = _UNWANTED
-                elif cell[0].__class__ is bytes:
-                    self._unclaimed = cell
+                else:
+                    self._disown([cell])
                 if isinstance(e, OSError):
                     raise self._lost(e) from None
                 raise
@@ -314,7 +312,8 @@ class Connection(Client):
     def _drop_outputs(self, result: Any) -> None:
         if isinstance(result, dict):
             loaded = result.get("tensors")
-            for output in [*(result.get("outputs") or ()), *(loaded.values() if isinstance(loaded, dict) else ())]:
+            for output in [*(result.get("outputs") or ()), *(result.get("grads") or ()), result.get("grad"),
+                           *(loaded.values() if isinstance(loaded, dict) else ())]:
                 for t in output if isinstance(output, list) else (output,):
                     if isinstance(t, dict) and t.get("tensor", 0) > 0 and t["tensor"] not in self._alive:
                         self._drops.append(t["tensor"])
@@ -367,34 +366,52 @@ class Connection(Client):
         return from_wire(result["outputs"])  # type: ignore[no-any-return]
 
     def waited(self, method: str, params: str) -> dict[str, Any]:
-        """Send a request, also between pipelined ones, and wait for its result."""
+        """Send a request, also between pipelined ones, and wait for its result.  Who makes tensors of it calls claim()."""
         with self.lock:
             depth, self.pipelined = self.pipelined, 0
             try:
                 if depth:
                     self.settle()
                 cell = self.request(method, params)
-                if method == "op.call":
-                    self._unclaimed = cell  # until results() has made tensors of the outputs
+                if method in _MAKE:
+                    self._unclaimed.append(cell)
             finally:
                 self.pipelined = depth
         result: dict[str, Any] = _decode(cell[0].decode())["result"]
         return result if self._recording is None else self._recording.as_given(result, params)  # type: ignore[no-any-return]
 
     def all_waited(self, method: str, params: list[str]) -> list[dict[str, Any]]:
-        """Send a request for each of `params` at once, and return their results."""
+        """Send a request for each of `params` at once, and return their results.  Who makes tensors of them calls claim()."""
+        cells: list[Cell] = []
         with self.lock:
             self.pipelined += self._recording is None
             try:
-                cells = [self.request(method, p) for p in params]
+                cells.extend(map(self.request, repeat(method), params))
+                self.settle()
+                if method in _MAKE:
+                    self._unclaimed.extend([cell for cell in cells if cell[0].__class__ is bytes])
+            except BaseException:
+                self._disown(cells)
+                raise
             finally:
                 self.pipelined -= self._recording is None
-            self.settle()
         for cell in cells:
             if cell[0].__class__ is not bytes:
                 self._failed = None if self._failed is cell else self._failed
                 raise copy(cell[0])
         return [_decode(cell[0].decode())["result"] for cell in cells]
+
+    def claim(self) -> None:
+        """The results of the newest waited() or all_waited() are tensors now."""
+        self._unclaimed.clear()
+
+    def _disown(self, cells: list[Cell]) -> None:
+        """Release the results of calls whose wait was interrupted, now or when their answers come."""
+        for cell in cells:
+            if cell[0] is None:
+                cell[2] = _UNWANTED
+            elif cell[0].__class__ is bytes and not any(kept is cell for kept in self._unclaimed):
+                self._unclaimed.append(cell)
 
     # -- the end ----------------------------------------------------------------------------------
 

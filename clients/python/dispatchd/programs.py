@@ -365,6 +365,7 @@ class Program:
         outputs = c.waited("program.run", f'"program":{number},"inputs":{{{inputs}}}')["outputs"]
         from .tensors import wrap
         found = [wrap(o, c) for o in outputs]
+        c.claim()
         return None if not found else tuple(found) if kind is tuple else kind(*found)  # or of dispatchd.return_types
 
     def _record(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Any:
