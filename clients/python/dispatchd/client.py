@@ -33,7 +33,9 @@ from __future__ import annotations
 
 import array
 import collections
+import errno
 import json
+import math
 import mmap
 import os
 import select
@@ -57,8 +59,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def socket_path(path: "str | os.PathLike[str] | None" = None) -> str:
-    """Return the socket's path: `path`, else $DISPATCHD_SOCKET, else the default
-    (docs/operating.md)."""
+    """Return the socket's path: `path`, else $DISPATCHD_SOCKET, else the default (docs/operating.md)."""
     runtime, tmp = (os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     if path or os.environ.get("DISPATCHD_SOCKET"):
         return os.fspath(path or os.environ["DISPATCHD_SOCKET"])
@@ -98,6 +99,17 @@ def _check_server(s: socket.socket, name: str) -> None:
                               f"DISPATCHD_SERVER_UID={uid}")
 
 
+def _checked(timeout: Any) -> float | None:
+    """Return a timeout that the system takes, or None for those that are longer than any wait."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"a timeout is a number of seconds, or None for no limit, not {type(timeout).__name__} {timeout!r}")
+    if not timeout > 0:
+        raise ValueError(f"a timeout is {timeout} s: it must be above 0, or None for no limit")
+    return timeout if timeout < 1 << 31 else None
+
+
 class Client:
     """A connection to the daemon, made by connect()."""
 
@@ -107,11 +119,15 @@ class Client:
     # _out is [buffers to send, number of bytes sent by each send...].
     def __init__(self, sock: socket.socket, timeout: float | None = None) -> None:
         self._sock = sock
-        self._timeout = timeout
+        try:
+            self._timeout = timeout = _checked(timeout)
+        except BaseException:
+            sock.close()
+            raise
         self._sock.setblocking(True)  # SO_RCVTIMEO limits the wait without a system call per recv
         seconds = timeout or 0
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
-                              struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
+                              struct.pack("ll", int(seconds), math.ceil(seconds % 1 * 999999)))
         self._in: list[Any] = [0]
         # Attachments that are being received, see receive_message(): (offset and bytes of _in, attachments,
         # [number of bytes there, result of each recvmsg_into...], message, offset of the next message)
@@ -305,10 +321,12 @@ class Client:
         self._out = []
 
     def _wait_to_send(self) -> None:
-        readable, writable, _ = select.select([self._sock], [self._sock], [], self._timeout)
-        if not readable and not writable:
-            raise TimeoutError("the daemon takes no bytes")
-        if not writable:
+        poll = select.poll()  # select() takes no descriptors from 1024 on
+        poll.register(self._sock, select.POLLIN | select.POLLOUT)
+        ready = poll.poll(None if self._timeout is None else math.ceil(self._timeout * 1000))
+        if not ready:
+            raise TimeoutError(f"the daemon took no bytes within the connection's timeout of {self._timeout} s")
+        if not ready[0][1] & select.POLLOUT:
             self._fill(0)
 
     def receive(self) -> Any:
@@ -357,30 +375,43 @@ class Client:
             sizes = message.pop("attachments", ()) if isinstance(message, dict) else ()
             if not sizes:
                 return self._finish(message, end, rights)
-            body = [bytearray(n) for n in sizes]
+            lost = 0  # bytes for which there is no memory: they are received, so that the next answer is found
+            try:
+                body = [bytearray(n) for n in sizes]
+            except MemoryError:
+                lost, junk = sum(sizes), bytearray(_READ_BYTES)
+                body = [junk] * (lost // _READ_BYTES) + [bytearray(lost % _READ_BYTES)]
             have = end
             for part in body:
                 n = min(len(part), len(data) - have)
                 part[:n] = memoryview(data)[have:have + n]
                 have += n
-            self._body = at, data, body, [have - end], message, have
-        _, _, body, counts, message, end = self._body
+            self._body = at, data, body, [have - end], message, have, lost
+        _, _, body, counts, message, end, lost = self._body
         while self._missing():
             self._fill(0)
-        message = attach(message, "attachment", body)
-        return self._finish(message, end, [*self._in[1][1], *(right for r in counts[1:] for right in r[1])])
+        message = message if lost else attach(message, "attachment", body)
+        message = self._finish(message, end, [*self._in[1][1], *(right for r in counts[1:] for right in r[1])])
+        if lost:
+            raise MemoryError(f"there is no memory for the answer: it has {lost} bytes")
+        return message
 
     def _finish(self, message: Any, end: int, rights: list[Any]) -> Any:
         """Return `message` with its descriptors, the first of `rights`; what follows it in _in is at `end`."""
         fds: list[int] = []
+        missing = 0
         if isinstance(message, dict) and message.get("fds"):
             fds, n = descriptors_of((b"", rights)), message.pop("fds")
-            message, rights, fds = attach(message, "fd", fds[:n]), control_of(fds[n:]), fds[:n]
+            missing = n - len(fds)
+            message, rights, fds = message if missing > 0 else attach(message, "fd", fds[:n]), control_of(fds[n:]), fds[:n]
         data = self._in[1][0]
         rest = [end, (data, rights)] if end < len(data) else [0]
         # No signal handler runs between these two steps: CPython looks for signals behind a call.
         self._in[:] = rest
         self._loose = fds
+        if missing > 0:  # the system closes those for which the process has no number left
+            raise OSError(errno.EMFILE, f"{os.strerror(errno.EMFILE)}: an answer has {missing} descriptors more than fit this "
+                          "process; close files, or raise its limit (ulimit -n)")
         return message
 
     def _own_loose(self) -> list[Fd]:
@@ -409,7 +440,8 @@ class Client:
                 received.extend(map(self._sock.recvmsg, (max(_READ_BYTES, min(more, 1 << 20)),),
                                     (_CONTROL_BYTES,), (socket.MSG_CMSG_CLOEXEC,)))
         except BlockingIOError:
-            raise TimeoutError("no answer from the daemon") from None
+            raise TimeoutError(f"no answer from the daemon within the connection's timeout of {self._timeout} s: it drops the "
+                               "result when there is one") from None
         if not received[-1][0]:
             raise ConnectionError("the daemon closed the connection")
 
