@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 else:
     Cell = list
 _MAKE = {"op.call", "program.run", "grad.backward", "grad.get"}  # methods whose results are new handles
+_CLOSED = "the connection was closed: dispatchd.connect() makes another"
 _UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its results are released
 
 local = threading.local()  # .current, .stack: see defaults.py and __enter__()
@@ -140,7 +141,7 @@ class Connection(Client):
                 return cell
             try:
                 if self.session.closed:
-                    raise Closed(self.session.closed)
+                    raise self.session.error()
                 if self._pending:
                     self.settle()
                 parts, none = [[line.encode()]], list[object]()
@@ -223,7 +224,7 @@ class Connection(Client):
 
     def _flush_lines(self) -> None:
         if self.session.closed:
-            raise Closed(self.session.closed)
+            raise self.session.error()
         try:
             if self._out or self._begun:
                 self._resume()
@@ -346,7 +347,7 @@ class Connection(Client):
         with self.lock:
             try:
                 if self.session.closed:
-                    raise Closed(self.session.closed)
+                    raise self.session.error()
                 self.send_modes()
                 if self._lines or self._pending:
                     self.settle()
@@ -415,25 +416,32 @@ class Connection(Client):
 
     # -- the end ----------------------------------------------------------------------------------
 
-    def _lost(self, error: OSError) -> OSError:
-        """Return the exception that says that the daemon is gone."""
-        if isinstance(error, (Error, DaemonLost, TimeoutError)):
-            return error
-        self.session.closed = "the daemon has ended or has closed the connection: its tensors are gone"
+    def _lost(self, error: OSError) -> Exception:
+        """Return what to raise for an error of the system: that the daemon is gone, if it says so."""
+        session = self.session
+        if self._sock.fileno() < 0:
+            return session.error() if session.closed else Closed(_CLOSED)
+        if isinstance(error, (Error, DaemonLost, TimeoutError)) or not isinstance(error, ConnectionError):
+            return error  # a lack of memory or of descriptors here, for example: the connection goes on
+        session.closed = session.closed or "the daemon has ended or has closed the connection: its tensors are gone"
+        session.lost = True
         while self._pending:
-            self._pending.popleft()[0] = DaemonLost(self.session.closed)
-        return DaemonLost(f"{self.session.closed} ({error})")
+            self._pending.popleft()[0] = session.error()
+        self._lines.clear()
+        session.end(self)
+        return DaemonLost(f"{session.closed} ({error})")
 
     def close(self) -> None:
-        """Close the connections of the session; its tensors are gone, NumPy arrays of their memory stay."""
-        if self.session.first() is self and not self.session.closed:
-            self.session.closed = "the connection of this tensor was closed"
-            for other in list(self.session.members.values()):
-                if other is not self:
-                    Client.close(other)
-        Client.close(self)
-        if self.session.daemon_pid:
-            private.reap(self.session.daemon_pid)
+        """Close the connections of the session; its tensors are gone, NumPy arrays of their memory stay.  A connection that a
+        thread got of its own ends alone: its tensors belong to the session."""
+        session, first = self.session, self.session.first()
+        if session.closed or first is None:
+            Client.close(self)
+        elif first is self:
+            session.closed = "the connection of this tensor was closed"
+            session.end(self)
+        else:
+            session.leave(self, first)
         if getattr(local, "current", None) is self:
             del local.current
 
@@ -445,6 +453,7 @@ class Connection(Client):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-        before = local.stack.pop()
+        stack = local.__dict__.get("stack")  # none in a forked child, nor in another thread than that of __enter__()
+        before = stack.pop() if stack else None
         if before is not None:
             local.current = before

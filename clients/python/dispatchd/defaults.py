@@ -26,10 +26,7 @@ def connect(path: "str | os.PathLike[str] | None" = None, timeout: float | None 
     except (FileNotFoundError, ConnectionRefusedError):
         if named:
             raise
-    s, pid = private.start()
-    c = Connection(s, timeout)
-    c.session.daemon_pid = pid
-    return c
+    return Connection(private.start(), timeout)
 
 
 _default: Connection | None = None

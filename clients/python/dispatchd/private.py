@@ -29,10 +29,14 @@ def program() -> str:
                             "program in $PATH, or name it in $DISPATCHD")
 
 
-def start(path: str | None = None) -> tuple[socket.socket, int]:
-    """Start a daemon that serves one socket; return the other end of the socket, and the daemon's process id.
+_started: set[int] = set()  # process ids of daemons whose status nobody has collected
+
+
+def start(path: str | None = None) -> socket.socket:
+    """Start a daemon that serves one socket; return the other end of the socket.
 
     The daemon ends when the last connection of this program is closed, at the latest with this program."""
+    reap()
     path = path or program()
     ours, theirs = socket.socketpair()
     with theirs:
@@ -50,12 +54,16 @@ def start(path: str | None = None) -> tuple[socket.socket, int]:
         finally:
             os.close(quiet)
             os.set_inheritable(number, False)
-    return ours, pid
+    _started.add(pid)
+    return ours
 
 
-def reap(pid: int) -> None:
-    """Collect the status of a daemon that has ended, so that no zombie is left; does not wait for one that runs."""
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass
+def reap() -> None:
+    """Collect the status of the daemons that have ended, so that no zombies are left; does not wait for those that run."""
+    for pid in list(_started):
+        try:
+            ended = os.waitpid(pid, os.WNOHANG)[0]
+        except ChildProcessError:  # collected by others, or we are a child of the process that has started it
+            ended = pid
+        if ended:
+            _started.discard(pid)

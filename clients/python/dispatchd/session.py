@@ -6,8 +6,9 @@ import socket
 import threading
 import weakref
 
+from . import private
 from .client import Client, _check_server
-from .errors import Closed
+from .errors import Closed, DaemonLost
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
 if TYPE_CHECKING:
@@ -23,9 +24,34 @@ class Session:
         self.members: dict[int, Connection] = {}  # those of other threads than the first
         self.first = weakref.ref(first)  # weak, so that a connection ends with its last reference
         self.closed: str | None = None  # why tensors of this session cannot be used any more
+        self.lost = False  # has the daemon closed it?
         self.lock = threading.Lock()
         self._made = 0  # connections so far
-        self.daemon_pid = 0  # process id of a private daemon; 0: the daemon is not ours
+
+    def error(self) -> Exception:
+        """Return the exception for a use of this session after its end."""
+        return (DaemonLost if self.lost else Closed)(self.closed)
+
+    def end(self, c: "Connection") -> None:
+        """Close `c`, and the other connections that no thread uses just now: each of these sees the end by itself."""
+        Client.close(c)
+        for other in (self.first(), *list(self.members.values())):
+            if other is not None and other is not c and other.lock.acquire(blocking=False):
+                try:
+                    Client.close(other)
+                finally:
+                    other.lock.release()
+        private.reap()
+
+    def leave(self, c: "Connection", first: "Connection") -> None:
+        """End the connection of one thread."""
+        with c.lock:
+            try:
+                _end(c, first)
+            finally:
+                Client.close(c)
+                if self.members.get(c.thread) is c:
+                    del self.members[c.thread]
 
     def first_handle(self) -> int:
         """Return where a new connection begins to number its results; handles belong to the whole session."""
@@ -39,7 +65,7 @@ class Session:
         found = first if first is not None and first.thread == ident else self.members.get(ident)
         if found is None or found.thread_object() is not threading.current_thread():
             if self.closed or first is None:
-                raise Closed(self.closed or "the connection was closed")
+                raise self.error() if self.closed else Closed("the connection of this tensor was closed")
             if self.members:
                 sweep(self.members, first)
             with self.lock, first.lock:

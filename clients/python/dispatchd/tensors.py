@@ -75,8 +75,9 @@ class Tensor(Operators, Layout, metaclass=_Methods):
         own = self._c
         if own is not c:
             if own.session is not c.session:
-                if own.session.closed:
-                    raise Closed(own.session.closed)
+                for session in own.session, c.session:
+                    if session.closed:
+                        raise session.error()
                 raise RuntimeError("a tensor of another connection's session is used: a call takes tensors of one "
                                    "session; copy it with dispatchd.tensor(x.numpy())")
             if c.pipelined:

@@ -170,7 +170,7 @@ def test_a_forked_child_has_its_own_session():
             said.append(str(e))
         said.append(str(dd.ones(2).sum().item()))
         said.append(str(dd.current().call("server.hello")["session"] != number or
-                        dd.current().session.daemon_pid != 0))
+                        bool(dd.private._started)))
         os.write(w, "|".join(said).encode())
         os._exit(0)
     os.close(w)
@@ -183,6 +183,51 @@ def test_a_forked_child_has_its_own_session():
     contains(words[0], "forked")
     equal(words[1:], ["2.0", "True"])
     equal((x + 1).tolist(), [2.0] * 3, "the parent goes on")
+
+
+def test_a_thread_closes_its_own_connection():
+    x = dd.ones(2)
+    said = []
+
+    def work():
+        y = x + 1
+        mine = dd.current()
+        mine.close()
+        fails(lambda: mine.call("server.status"), dd.Closed, "connect()")
+        with dd.current():
+            z = y + 1
+        said.append(((y + z).tolist(), (x + 1).tolist()))
+    t = threading.Thread(target=work)
+    t.start()
+    t.join()
+    equal((said, (x + 1).tolist()), ([([5.0, 5.0], [2.0, 2.0])], [2.0, 2.0]))
+    c = dd.connect().__enter__()
+    t = threading.Thread(target=c.__exit__)
+    t.start()
+    t.join()
+    equal(dd.ones(1).tolist(), [1.0], "a connection that another thread has closed")
+
+
+def test_a_forked_child_leaves_the_blocks_of_its_parent():
+    r, w = os.pipe()
+    with dd.connect():
+        x = dd.ones(2)
+        try:
+            with dd.pipelined():
+                y = x + 1
+                child = os.fork()
+        except dd.Closed as e:
+            os.write(w, str(e).encode() + b"|")
+    if child == 0:
+        os.write(w, str(dd.ones(2).tolist()).encode())
+        os._exit(0)
+    os.close(w)
+    os.waitpid(child, 0)
+    with os.fdopen(r) as f:
+        said = f.read()
+    contains(said, "forked")
+    contains(said, "|[1.0, 1.0]")
+    fails(lambda: y + 1, dd.Closed, "closed")
 
 
 def test_connections_side_by_side():
