@@ -60,7 +60,11 @@ def encode_float(v: float) -> str:
 
 
 def encode_int(v: int) -> str:
-    return int.__repr__(v) if -_MOST_INT < v < _MOST_INT else f'{{"int":"{int(v)}"}}'
+    if -_MOST_INT < v < _MOST_INT:
+        return int.__repr__(v)
+    if v.bit_length() > 1023:  # Python prints no longer ones
+        raise ValueError(f"an integer of {v.bit_length()} bits does not fit int64")
+    return f'{{"int":"{int(v)}"}}'
 
 
 def encode_complex(v: complex) -> str:

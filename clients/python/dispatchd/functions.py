@@ -30,7 +30,7 @@ def numel(input: Tensor) -> int:
 
 def einsum(*args: Any) -> Tensor:
     """Sum products of elements by the indices of Einstein's notation: einsum("ij,jk", a, b)."""
-    if args and isinstance(args[0], Tensor):  # tensors and lists of indices in turn
+    if len(args) > 1 and isinstance(args[0], Tensor):  # tensors and lists of indices in turn
         pairs = len(args) // 2
         names = {v: chr(ord("a") + n if n < 26 else ord("A") + n - 26) for n, v in enumerate(sorted(
             {i for a in args[1::2] for i in a if i is not Ellipsis}))}

@@ -5,13 +5,16 @@ The daemon checks bounds, so most indices need nothing to be known of the tensor
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from . import dtypes
-from .encode import connection_of, encode
+from .arrays import is_torch
+from .encode import connection_of, encode, encode_int
 from .operators import call_in_place
 from .tensors import Tensor, make
 
+_LARGEST = (1 << 63) - 1  # of an int64
 _MOST_IN_A_TUPLE = 32  # a list of so many elements or more is an index of its own, as in PyTorch
 
 
@@ -50,7 +53,7 @@ def _normal(item: Any, t: Tensor) -> Any:
     """Return an index as an int, slice, None, Ellipsis, bool or Tensor."""
     if item is None or item is Ellipsis or isinstance(item, (bool, int, slice, Tensor)):
         return item
-    if isinstance(item, (list, tuple, range)) or _is_array(item):
+    if isinstance(item, (list, tuple, range)) or _is_array(item) or is_torch(item):
         return _index_tensor(item, t)
     kind = type(item).__name__
     if kind in ("bool_", "bool"):
@@ -58,8 +61,8 @@ def _normal(item: Any, t: Tensor) -> Any:
     if hasattr(item, "__array_interface__") and getattr(item, "ndim", 1) == 0 and hasattr(item, "item"):
         return _normal(item.item(), t)
     try:
-        return item.__index__()
-    except (AttributeError, TypeError):
+        return operator.index(item)
+    except TypeError:
         raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                          f"(got {kind})") from None
 
@@ -75,13 +78,20 @@ def _specified(items: list[Any]) -> int:
     return n
 
 
+def _fitting(item: int, t: Tensor) -> str:
+    if not -_LARGEST <= item <= _LARGEST:
+        raise IndexError(f"an index of {item.bit_length()} bits is out of range for a tensor of shape {list(t.shape)}")
+    return encode_int(item)
+
+
 def _slice_part(v: Any) -> str:
     if v is None:
         return "null"
     try:
-        return encode(v.__index__(), None)  # type: ignore[arg-type]
-    except AttributeError:
+        at = operator.index(v)
+    except TypeError:
         raise TypeError(f"slice indices must be integers or None or have an __index__ method, not {type(v).__name__}") from None
+    return encode(max(-_LARGEST, min(at, _LARGEST)), None)  # type: ignore[arg-type]  # beyond any size, as Python's slices
 
 
 def _sliced(t: Tensor, items: list[Any]) -> tuple[Tensor, list[Tensor | None]]:
@@ -101,14 +111,14 @@ def _sliced(t: Tensor, items: list[Any]) -> tuple[Tensor, list[Tensor | None]]:
             record(_bool_index(item, t))
             dim += 1
         elif isinstance(item, int):
-            result = _call(result, "aten::select.int", f",{dim},{encode(item, t._c)}")
+            result = _call(result, "aten::select.int", f",{dim},{_fitting(item, t)}")
         elif isinstance(item, slice):
             if item.start is not None or item.stop is not None or item.step not in (None, 1):
-                step = 1 if item.step is None else item.step.__index__()
+                step = 1 if item.step is None else operator.index(item.step)
                 if step <= 0:
                     raise ValueError("step must be greater than zero: a slice of a tensor cannot go backwards; flip() does")
                 result = _call(result, "aten::slice.Tensor",
-                               f",{dim},{_slice_part(item.start)},{_slice_part(item.stop)},{encode(step, t._c)}")
+                               f",{dim},{_slice_part(item.start)},{_slice_part(item.stop)},{_slice_part(step)}")
             dim += 1
         elif item is Ellipsis:
             dim += t.ndim - _specified(items)
@@ -148,7 +158,7 @@ def get(t: Tensor, index: Any) -> Tensor:
     """Return t[index]: a view, or a copy where tensors, masks or lists stand in the index."""
     if index.__class__ is int:  # most indices are
         try:
-            return _call(t, "aten::select.int", f",0,{encode(index, t._c)}")
+            return _call(t, "aten::select.int", f",0,{_fitting(index, t)}")
         except IndexError as e:
             if not t.shape:
                 raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python to convert a 0-dim tensor "
