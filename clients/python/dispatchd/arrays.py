@@ -79,7 +79,8 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     elif hasattr(data, "__dlpack__"):
         from .dlpack import from_dlpack
         made = from_dlpack(data)
-        made = made.to(dtype=wanted) if wanted is not None else made
+        if wanted is not None or device is not None:
+            made = made.to(dtype=wanted, device=device)
     else:
         made = _from_list(data, wanted, c, device)
     if requires_grad:
@@ -149,7 +150,8 @@ def _from_torch(data: Any, wanted: dtypes.dtype | None, c: Connection, device: A
     if name not in dtypes.ALL:
         raise TypeError(f"a PyTorch tensor of {data.dtype} is given: the daemon has {', '.join(dtypes.ALL)}")
     import torch
-    raw = plain.reshape(-1).view(torch.uint8) if plain.numel() and name != "bool" else plain.to(torch.uint8).reshape(-1)
+    flat = plain.as_strided((plain.numel(),), (1,))  # of one element, a contiguous tensor has any stride, and view() wants 1
+    raw = flat.view(torch.uint8) if plain.numel() and name != "bool" else flat.to(torch.uint8)
     made = create(c, name, tuple(data.shape), memoryview(raw.numpy()), device)
     return made if wanted is None else made.to(dtype=wanted)
 
@@ -176,12 +178,12 @@ def _from_numpy(data: Any, wanted: dtypes.dtype | None, c: Connection, device: A
 def _from_buffer(data: memoryview, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
     names = {"B": "uint8", "b": "int8", "h": "int16", "i": "int32", "l": "int64", "q": "int64", "e": "float16",
              "f": "float32", "d": "float64", "?": "bool", "c": "uint8"}
-    name = names.get(data.format.lstrip("@="))
-    if name is None:
+    name = names.get(data.format.lstrip("@=<" if _LITTLE else "@=>"))  # ctypes names the order
+    if name is None or dtypes.ALL[name].itemsize != data.itemsize:
         raise TypeError(f"a buffer of format '{data.format}' is given: the daemon takes {', '.join(sorted(names))}, in the "
                         "byte order of this machine")
     shape = data.shape or ()
-    made = create(c, name, shape, data if data.c_contiguous else data.tobytes(), device)
+    made = create(c, name, shape, data if data.c_contiguous and data.nbytes else data.tobytes(), device)
     return made if wanted is None or wanted == name else made.to(dtype=wanted)
 
 
@@ -217,7 +219,7 @@ def _flatten(data: Any, shape: tuple[int, ...], depth: int, flat: list[Any]) -> 
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)}): lists must not be "
                          "ragged")
-    if depth + 1 == len(shape) and not any(isinstance(v, (list, tuple)) for v in data):
+    if depth + 1 == len(shape) and not any(isinstance(v, (list, tuple, range)) for v in data):
         flat.extend(data)
         return
     for item in data:
@@ -264,11 +266,10 @@ def _has_arrays(data: Any, depth: int) -> bool:
 
 def _plain(v: Any) -> Any:
     """Return an element as a Python number: one of NumPy, or a tensor of one element, becomes one."""
-    if isinstance(v, Tensor) or is_torch(v):
-        if v.numel() != 1:
-            raise TypeError(f"an element is a tensor of shape {list(v.shape)}: dispatchd.stack() joins tensors")
-        return v.item()
-    return v.item() if type(v).__module__ == "numpy" and hasattr(v, "item") else v
+    is_tensor = isinstance(v, Tensor) or is_torch(v)
+    if is_tensor and v.numel() != 1:
+        raise TypeError(f"an element is a tensor of shape {list(v.shape)}: dispatchd.stack() joins tensors")
+    return v.item() if is_tensor or (type(v).__module__ == "numpy" and hasattr(v, "item")) else v
 
 
 def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: Any) -> Tensor:
@@ -293,7 +294,7 @@ def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: An
 
 def _pack(flat: list[Any], kind: dtypes.dtype) -> bytes:
     if kind.is_complex:
-        flat = [part for v in flat for part in (complex(v).real, complex(v).imag)]
+        flat = [part for v in flat for z in (_as(complex, v, kind),) for part in (z.real, z.imag)]
     elif kind == "bool":
         flat = [bool(v) for v in flat]
     elif any(isinstance(v, complex) for v in flat):
@@ -305,23 +306,33 @@ def _pack(flat: list[Any], kind: dtypes.dtype) -> bytes:
             raise ValueError(f"value {endless[0]} cannot be converted to {kind}, which has only finite integers")
         flat = [int(v) for v in flat]
     if kind == "bfloat16":
-        return b"".join([_round_bfloat16(float(v)) for v in flat])
+        return b"".join([_round_bfloat16(_as(float, v, kind)) for v in flat])
     try:
         return struct.pack(f"={len(flat)}{_CODES[kind]}", *flat)
-    except OverflowError:  # PyTorch's floats become infinite
-        return struct.pack(f"={len(flat)}{_CODES[kind]}", *[_saturated(v, kind) for v in flat])
-    except struct.error:
+    except (OverflowError, struct.error):
+        if kind.kind not in "iu":  # PyTorch's floats become infinite
+            return struct.pack(f"={len(flat)}{_CODES[kind]}", *[_saturated(_as(float, v, kind), kind) for v in flat])
         limits = dtypes.iinfo(kind)
         odd = next(v for v in flat if not limits.min <= v <= limits.max)
+        odd = odd if odd.bit_length() < 1024 else f"of {odd.bit_length()} bits"  # Python prints no longer ones
         raise RuntimeError(f"value {odd} cannot be converted to {kind} without overflow: it takes {limits.min} to "
                            f"{limits.max}") from None
     except TypeError as e:
         raise TypeError(f"{e}: elements of {kind} are numbers") from None
 
 
+def _as(number: Any, v: Any, kind: dtypes.dtype) -> Any:
+    """Return an element as `number`, which is float or complex."""
+    try:
+        return number(v)
+    except OverflowError:
+        raise RuntimeError(f"an integer of {v.bit_length()} bits cannot be converted to {kind} without overflow: it takes at "
+                           "most 1023 bits") from None
+
+
 def _saturated(v: float, kind: dtypes.dtype) -> float:
     try:
-        struct.pack(_CODES[kind], v)
+        struct.pack("=" + _CODES[kind], v)
         return v
     except OverflowError:
         return math.copysign(math.inf, v)
@@ -481,9 +492,10 @@ class _Exported:
         self._kept = (base, *kept)
 
 
-def rebuild(data: bytes, dtype: str, shape: tuple[int, ...]) -> Tensor:
+def rebuild(data: bytes, dtype: str, shape: tuple[int, ...], requires_grad: bool = False) -> Tensor:
     """Return the tensor that was pickled."""
-    return create(current(), dtype, shape, data)
+    made = create(current(), dtype, shape, data)
+    return made.requires_grad_() if requires_grad else made
 
 
 def from_numpy(array: Any) -> Tensor:

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from . import dtypes
-from .arrays import create, to_numpy
+from .arrays import _SHARE_FROM, create, to_numpy
 from .defaults import current
 from .tensors import Tensor
 
@@ -53,7 +53,11 @@ def _forget(managed: Any) -> None:
 
 
 def _forget_capsule(capsule: int) -> None:
-    if _raw_is_valid(capsule, _NAME):  # nobody has taken the tensor
+    try:
+        unused = _raw_is_valid(capsule, _NAME)
+    except ctypes.ArgumentError:  # an exception is on its way, which ctypes takes for one about the argument
+        unused = _raw_is_valid(capsule, _NAME)
+    if unused:  # nobody has taken the tensor
         _exported.pop(_raw_pointer(capsule, _NAME), None)
 
 
@@ -132,12 +136,16 @@ def _read(d: Any, name: str) -> Tensor:
         return create(current(), name, shape, b"")
     extent = 1 + sum((a - 1) * s for a, s in zip(shape, strides))
     memory = memoryview((ctypes.c_uint8 * (extent * size)).from_address(d.data + d.byte_offset)).cast("B")
+    # Small memory is copied here: what an interrupted call has not sent would be read when its owner has freed it.
+    data = memory if memory.nbytes >= _SHARE_FROM else bytes(memory)
     if all(a == 1 or s == p for a, s, p in zip(shape, strides, packed)):
-        return create(current(), name, shape, memory)
-    made = create(current(), name, (extent,), memory)
+        return create(current(), name, shape, data)
+    made = create(current(), name, (extent,), data)
     return made.as_strided(shape, strides).contiguous()  # type: ignore[no-any-return]
 
 
 def to_dlpack(t: Tensor) -> Any:
     """Return a DLPack capsule of the tensor."""
+    if not isinstance(t, Tensor):
+        raise TypeError(f"to_dlpack() takes a tensor, got {type(t).__name__}")
     return export(t)

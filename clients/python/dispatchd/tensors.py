@@ -334,7 +334,10 @@ class Tensor(Operators, Layout, metaclass=_Methods):
 
     def __reduce__(self) -> Any:
         from .arrays import rebuild, to_bytes
-        return rebuild, (to_bytes(self), str(self.dtype), tuple(self.shape))
+        return rebuild, (to_bytes(self), str(self.dtype), tuple(self.shape), self.requires_grad)
+
+    def __copy__(self) -> "Tensor":
+        return self.detach().requires_grad_(self.requires_grad)  # type: ignore[no-any-return]
 
     def __deepcopy__(self, memo: object) -> "Tensor":
         return self.clone().detach().requires_grad_(self.requires_grad)  # type: ignore[no-any-return]

@@ -2,11 +2,14 @@
 sides and changes nothing."""
 
 import array
+import copy
+import ctypes
 import fractions
 import functools
 import mmap
 import os
 import pathlib
+import pickle
 import sys
 import tempfile
 
@@ -40,6 +43,13 @@ class Foreign:
         raise AssertionError("the memory of another device is asked for")
 
 
+class Exported:
+    """A tensor of another library on the CPU."""
+
+    def __dlpack__(self, stream=None):
+        return torch.ones(2).__dlpack__()
+
+
 def endless():
     made = []
     made.append(made)
@@ -48,6 +58,11 @@ def endless():
 
 def nested(depth):
     return functools.reduce(lambda inner, _: [inner], range(depth), 1)
+
+
+class Index:
+    def __index__(self):
+        return "a"
 
 
 # a call, the exception, and parts of its message
@@ -61,6 +76,11 @@ MADE_OF = [
     (lambda: dd.tensor(None), TypeError, "NoneType"), (lambda: dd.tensor({1, 2}), TypeError, "set"),
     (lambda: dd.tensor("text"), TypeError, "str"), (lambda: dd.tensor(v for v in (1, 2)), TypeError, "generator"),
     (lambda: dd.tensor(2 ** 63), RuntimeError, str(2 ** 63), "int64"),
+    *[(lambda v=v, d=d: dd.tensor([v, 1.5], dtype=d), RuntimeError, f"{v.bit_length()} bits", d)
+      for v in (10 ** 400, 10 ** 5000) for d in ("float32", "bfloat16", "complex64", "int8")],
+    (lambda: dd.tensor([1, range(2)]), ValueError, "ragged"), (lambda: dd.to_dlpack(3), TypeError, "int"),
+    (lambda: dd.tensor((ctypes.c_uint16 * 2)()), TypeError, "'<H'"),
+    (lambda: dd.tensor((ctypes.c_float.__ctype_be__ * 2)()), TypeError, "'>f'"),
     (lambda: dd.tensor([float("nan")], dtype=dd.int32), ValueError, "nan", "int32"),
     (lambda: dd.tensor([float("-inf")], dtype=dd.int64), ValueError, "-inf", "int64"),
     *[(lambda d=d: dd.tensor([1j], dtype=d), TypeError, "1j", d) for d in ("float32", "int32", "bfloat16")],
@@ -78,6 +98,8 @@ MADE_OF = [
 if torch is not None:
     MADE_OF += [
         (lambda: dd.tensor(torch.eye(2).to_sparse()), TypeError, "sparse_coo", "to_dense()"),
+        (lambda: dd.tensor([torch.ones(2)]), TypeError, "[2]", "stack()"),
+        (lambda: dd.tensor(Exported(), device="none"), TypeError, "'none'"),
         (lambda: dd.tensor(torch.ones(2, device="meta")), TypeError, "meta", "CPU"),
         (lambda: dd.tensor(torch.quantize_per_tensor(torch.ones(2), 1.0, 0, torch.qint8)), TypeError, "qint8"),
     ]
@@ -89,7 +111,9 @@ CALLS = [
     (lambda: int(dd.tensor(1j)), TypeError, "complex"),
     (lambda: a["a"], IndexError, "str"), (lambda: a[1.5], IndexError, "float"), (lambda: a[100], IndexError, "100", "[10]"),
     (lambda: x[..., ...], IndexError, "ellipsis"), (lambda: a[::-1], ValueError, "flip()"), (lambda: a[::0], ValueError, "step"),
-    (lambda: a[1.5:], TypeError, "float"), (lambda: a[[1, 20]], IndexError, "20", "10"),
+    (lambda: a[1 << 70], IndexError, "71 bits", "[10]"), (lambda: x[0, -10 ** 5000], IndexError, "16610 bits", "[2, 3]"),
+    (lambda: a[Index()], IndexError, "Index"), (lambda: a[Index():], TypeError, "Index"), (lambda: dd.einsum(x), TypeError, "equation"),
+    (lambda: x + 10 ** 5000, ValueError, "16610 bits", "int64"), (lambda: a[1.5:], TypeError, "float"), (lambda: a[[1, 20]], IndexError, "20", "10"),
     (lambda: a[dd.ones(3, dtype=dd.bool)], IndexError, "[3]", "[10]"), (lambda: a.__setitem__(slice(3), dd.ones(4)), RuntimeError, "3", "4"),
     (lambda: a.__setitem__(0, "a"), TypeError, "str"), (lambda: leaf.__setitem__(0, 1), RuntimeError, "leaf"),
     (lambda: dd.zeros(-1), RuntimeError, "-1"), (lambda: dd.zeros(1 << 44), MemoryError, str(1 << 46)),
@@ -167,6 +191,38 @@ def test_arrays_in_other_orders_are_copied():
     if torch is not None:
         t = torch.arange(6).reshape(2, 3)
         equal([(a[:6].view(2, 3) + t).tolist(), (t.t() + a[:6].view(3, 2)).tolist()], [[[0, 2, 4], [6, 8, 10]], [[0, 4], [3, 7], [6, 10]]])
+
+
+def test_what_is_taken():
+    equal([a[:1 << 70].tolist(), a[-1 << 70:1 << 70:1 << 70].tolist()], [list(range(10)), [0]], "slices beyond any size")
+    equal([dd.tensor([1e39, -10 ** 300], dtype=d).tolist() for d in ("float32", "bfloat16")], [[float("inf"), float("-inf")]] * 2)
+    for kind in ctypes.c_int, ctypes.c_long, ctypes.c_byte, ctypes.c_float, ctypes.c_double, ctypes.c_bool:
+        equal(dd.tensor((kind * 3)(0, 1, 0)).tolist(), [0, 1, 0], kind.__name__)
+    for shape in (0, 3), (70000, 0):
+        equal(dd.tensor(memoryview(np.zeros(shape))).shape, shape, "a buffer without elements")
+    made = dd.ones(2)
+    copy.copy(made).add_(1)
+    equal((made.tolist(), copy.copy(leaf).requires_grad, pickle.loads(pickle.dumps(leaf)).requires_grad), ([2.0, 2.0], True, True))
+    try:
+        a[10]
+    except IndexError as e:
+        for other in pickle.loads(pickle.dumps(e)), copy.copy(e):
+            equal((type(other), str(other), other.data), (type(e), str(e), e.data))
+    if torch is not None:
+        equal(a[torch.tensor([1, 2])].tolist(), [1, 2])
+        equal(x[torch.tensor(True)].shape, (1, 2, 3), "a mask")
+        equal(dd.tensor([torch.tensor(1.5), 2]).tolist(), [1.5, 2.0])
+        equal(dd.tensor(torch.arange(8.0)[3::8]).tolist(), [3.0], "one element with a stride")
+        equal(dd.tensor(Exported(), device="meta").device, "meta")
+
+
+def test_an_export_that_numpy_refuses_is_dropped():
+    from dispatchd import dlpack
+    try:
+        np.from_dlpack(dd.ones(2, dtype="bfloat16"))
+    except (RuntimeError, SystemError, BufferError):
+        pass
+    equal(len(dlpack._exported), 0)
 
 
 def test_a_file_that_is_not_written_leaves_nothing():
