@@ -313,9 +313,9 @@ def _pack(flat: list[Any], kind: dtypes.dtype) -> bytes:
         if kind.kind not in "iu":  # PyTorch's floats become infinite
             return struct.pack(f"={len(flat)}{_CODES[kind]}", *[_saturated(_as(float, v, kind), kind) for v in flat])
         limits = dtypes.iinfo(kind)
-        odd = next(v for v in flat if not limits.min <= v <= limits.max)
-        odd = odd if odd.bit_length() < 1024 else f"of {odd.bit_length()} bits"  # Python prints no longer ones
-        raise RuntimeError(f"value {odd} cannot be converted to {kind} without overflow: it takes {limits.min} to "
+        worst: int = next(v for v in flat if not limits.min <= v <= limits.max)
+        said = worst if worst.bit_length() < 1024 else f"of {worst.bit_length()} bits"  # Python prints no longer ones
+        raise RuntimeError(f"value {said} cannot be converted to {kind} without overflow: it takes {limits.min} to "
                            f"{limits.max}") from None
     except TypeError as e:
         raise TypeError(f"{e}: elements of {kind} are numbers") from None
