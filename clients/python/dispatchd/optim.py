@@ -20,18 +20,15 @@ class Optimizer:
     slots: tuple[tuple[str, str, str | None], ...] = ()
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
-        for name, (least, below) in _RANGES.items():
-            values = defaults.get(name)
-            for value in values if isinstance(values, tuple) else () if values is None else (values,):
-                if not isinstance(value, Tensor) and not least <= value < below:
-                    raise ValueError(f"Invalid {name}: {value}, it must be at least {least}" +
-                                     (f" and below {below}" if below < float("inf") else ""))
+        _check(defaults)
         self.defaults = defaults
         self.changes = 0  # how often groups or states were replaced: recorded programs use the old ones
         self.state: dict[Tensor, dict[str, Tensor]] = {}
         self.param_groups: list[dict[str, Any]] = []
         if isinstance(params, Tensor):
             raise TypeError("params argument given to the optimizer should be an iterable of tensors or dicts, but got a tensor")
+        if not hasattr(params, "__iter__"):
+            raise TypeError(f"an optimizer takes a list of tensors, or of dicts with the member 'params', got {type(params).__name__}")
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -40,6 +37,10 @@ class Optimizer:
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
         """Add parameters with options of their own."""
+        if not isinstance(group, Mapping) or not hasattr(group.get("params"), "__iter__"):
+            got = f"one with {', '.join(map(repr, group))}" if isinstance(group, Mapping) else type(group).__name__
+            raise TypeError(f"a group of parameters is a dict whose member 'params' lists tensors, got {got}")
+        _check(group)
         listed = [group["params"]] if isinstance(group["params"], Tensor) else list(group["params"])
         for p in listed:
             if not isinstance(p, Tensor):
@@ -73,7 +74,7 @@ class Optimizer:
     def settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         """Return what a recorded program has as constants, for comparison: the options but a learning rate that is a
         number, and which state the parameters have."""
-        return self.changes, *[id(v) if isinstance(v, Tensor) else v for k, v in group.items()
+        return self.changes, *[id(v) if isinstance(v, Tensor) else tuple(v) if isinstance(v, list) else v for k, v in group.items()
                                if k in self.defaults and (k != "lr" or isinstance(v, Tensor))]
 
     def step(self, closure: Any = None) -> Any:
@@ -130,15 +131,22 @@ class Optimizer:
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """Continue from a state of state_dict(); its tensors are copied."""
+        if not isinstance(saved, Mapping) or not {"state", "param_groups"} <= saved.keys():
+            got = f"one with {', '.join(map(repr, saved))}" if isinstance(saved, Mapping) else type(saved).__name__
+            raise TypeError(f"load_state_dict() takes a dict of state_dict(), with 'state' and 'param_groups', got {got or 'an empty one'}")
         groups = saved["param_groups"]
         here = [len(g["params"]) for g in self.param_groups]
         if [len(g["params"]) for g in groups] != here:
             raise ValueError(f"loaded state dict has groups of {[len(g['params']) for g in groups]} parameters, this optimizer "
                              f"has {here}")
+        made = {}
+        for group, old in zip(self.param_groups, groups):  # before anything changes
+            _check(old)
+            for p, i in zip(group["params"], old["params"]):
+                made[p] = {k: _copied(f"state {i!r}: '{k}'", k, v, p) for k, v in saved["state"].get(i, {}).items()}
         for group, old in zip(self.param_groups, groups):
             group.update({k: v for k, v in old.items() if k != "params"})
-            for p, i in zip(group["params"], old["params"]):
-                self.state[p] = {k: v.clone() for k, v in saved["state"].get(i, {}).items()}
+        self.state.update(made)
         self.changes += 1
 
     def __repr__(self) -> str:
@@ -149,6 +157,36 @@ _RANGES: dict[str, tuple[float, float]] = {
     "lr": (0, float("inf")), "momentum": (0, float("inf")), "weight_decay": (0, float("inf")), "eps": (0, float("inf")),
     "alpha": (0, float("inf")), "betas": (0, 1), "lr_decay": (0, float("inf")),
     "initial_accumulator_value": (0, float("inf"))}
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Raise the error about an option of a wrong type, or out of its range."""
+    for name, (least, below) in _RANGES.items():
+        if name not in options:
+            continue
+        values = options[name]
+        if name == "betas" and (not isinstance(values, (tuple, list)) or len(values) != 2):
+            raise ValueError(f"Invalid betas: {values!r}, they are two numbers, as in (0.9, 0.999)")
+        for value in values if name == "betas" else (values,):
+            if isinstance(value, Tensor) or hasattr(value, "__array__"):
+                continue
+            if not isinstance(value, (int, float)):
+                raise TypeError(f"Invalid {name}: {value!r}, it is a number, not {type(value).__name__}")
+            if not least <= value < below:
+                raise ValueError(f"Invalid {name}: {value}, it must be at least {least}" +
+                                 (f" and below {below}" if below < float("inf") else ""))
+
+
+def _copied(what: str, name: str, value: Any, p: Tensor) -> Tensor:
+    """Return a copy of a saved tensor of parameter `p`; it may be an array, PyTorch's or a number."""
+    from .arrays import tensor
+    if not isinstance(value, Tensor) and not hasattr(value, "__array__") and not isinstance(value, (int, float)):
+        raise TypeError(f"{what} of the loaded state dict is of type {type(value).__name__}: a state consists of tensors and numbers")
+    made = tensor(value, dtype="float32" if name == "step" else None, connection=connection_of(p))
+    made._handle_on(connection_of(p))  # raises the error of another session
+    if name != "step" and made.shape != p.shape:
+        raise ValueError(f"{what} of the loaded state dict has shape {list(made.shape)}, but its parameter has {list(p.shape)}")
+    return made
 
 
 def _with_betas(options: dict[str, Any]) -> dict[str, Any]:
@@ -191,7 +229,7 @@ class Adam(Optimizer):
 
     def __init__(self, params: Iterable[Any], lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 0, amsgrad: bool = False, *, maximize: bool = False) -> None:
-        super().__init__(params, dict(lr=lr, betas=tuple(betas), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
                                       maximize=maximize))
 
     def options(self, group: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +286,7 @@ class Lion(Optimizer):
 
     def __init__(self, params: Iterable[Any], lr: Any = 1e-4, betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0,
                  *, maximize: bool = False) -> None:
-        super().__init__(params, dict(lr=lr, betas=tuple(betas), weight_decay=weight_decay, maximize=maximize))
+        super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize))
 
     def options(self, group: dict[str, Any]) -> dict[str, Any]:
         return _with_betas(super().options(group))

@@ -225,6 +225,45 @@ def test_an_export_that_numpy_refuses_is_dropped():
     equal(len(dlpack._exported), 0)
 
 
+def stepped(lib, optim, shape=(2,)):
+    p = lib.ones(shape, requires_grad=True)
+    o = optim.Adam([p], lr=0.1)
+    for _ in range(2):
+        o.zero_grad()
+        (p * p).sum().backward()
+        o.step()
+    return p, o
+
+
+def test_states_and_options_of_optimizers():
+    for given, kind, *parts in [
+            (lambda s: {}, TypeError, "'param_groups'"), (lambda s: None, TypeError, "NoneType"),
+            (lambda s: stepped(dd, dd.optim, (3,))[1].state_dict(), ValueError, "[3]", "[2]", "'exp_avg'"),
+            (lambda s: s["state"][0].update(exp_avg=None) or s, TypeError, "NoneType", "'exp_avg'"),
+            (lambda s: s["param_groups"][0].update(lr="a") or s, TypeError, "lr", "'a'"),
+            (lambda s: s["param_groups"][0].update(betas=(0.9,)) or s, ValueError, "(0.9,)", "two numbers")]:
+        p, o = stepped(dd, dd.optim)
+        before = repr(o.state_dict())
+        refused([(lambda: o.load_state_dict(given(o.state_dict())), kind, *parts)])  # noqa: B023
+        equal(repr(o.state_dict()), before, "a state that was not loaded changes nothing")
+    refused([(lambda f=f: f(), kind, *parts) for f, kind, *parts in [
+        (lambda: dd.optim.Adam([leaf], lr="a"), TypeError, "lr", "'a'"), (lambda: dd.optim.Adam([leaf], lr=None), TypeError, "None"),
+        (lambda: dd.optim.Adam([leaf], betas=3), ValueError, "betas", "3"), (lambda: dd.optim.Adam(3), TypeError, "list", "int"),
+        (lambda: dd.optim.Adam([{"params": [leaf], "lr": -1}]), ValueError, "lr", "-1"),
+        (lambda: dd.optim.Adam([{"weights": [leaf]}]), TypeError, "'params'", "'weights'"),
+        (lambda: dd.optim.Adam([leaf]).add_param_group(3), TypeError, "dict", "int"),
+        (lambda: dd.nn.utils.clip_grad_norm_([3], 1), TypeError, "int")]])
+    if torch is not None:  # a state of PyTorch goes on where it was
+        (p, o), (q, theirs) = stepped(dd, dd.optim), stepped(torch, torch.optim)
+        o.load_state_dict(theirs.state_dict())
+        for lib_p, lib_o in (p, o), (q, theirs):
+            for _ in range(3):
+                lib_o.zero_grad()
+                (lib_p * lib_p * 3).sum().backward()
+                lib_o.step()
+        equal([round(v, 5) for v in p.tolist()], [round(v, 5) for v in q.tolist()])
+
+
 def test_a_file_that_is_not_written_leaves_nothing():
     with tempfile.TemporaryDirectory() as folder:
         try:

@@ -12,6 +12,9 @@ from ..tensors import Tensor
 
 def _given(parameters: "Iterable[Tensor] | Tensor") -> list[Tensor]:
     params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for p in params:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"gradients are those of tensors, got {type(p).__name__}")
     return [g for g in get_grads(params) if g is not None] if params else []
 
 
