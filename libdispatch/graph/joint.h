@@ -26,7 +26,8 @@ void dpi_joint_drop(dpi_joint *j);
 typedef struct dpi_value_size {
     uint64_t bytes;   /* of its elements; of a list, of all tensors */
     uint64_t storage; /* dp_tensor_storage_id(); 0: no tensor */
-    bool of_input;    /* it is a view of an input, or no tensor: it takes no memory of its own */
+    bool is_list;
+    bool of_input; /* it is a view of an input, or no tensor: it takes no memory of its own */
 } dpi_value_size;
 /* Run `p` with fakes, and fill sizes [p->n_values]. */
 int dpi_value_sizes(dp_ctx *ctx, const dp_program *p, const dp_value *fakes, dpi_value_size *sizes);

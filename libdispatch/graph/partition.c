@@ -134,7 +134,7 @@ static bool is_overwritten(const splitter *x, uint32_t v)
  * copy, and no list that a step makes of values, which may be saved one by one. */
 static bool may_save(const splitter *x, uint32_t v, const dpi_step *maker)
 {
-    if ((x->p->values[v].tags & DPI_LISTS) == 0 || x->p->values[v].tags == DPI_TENSOR)
+    if (!x->sizes[v].is_list)
         return true;
     return (maker == NULL || maker->kind != DP_STEP_LIST) && !is_overwritten(x, v);
 }

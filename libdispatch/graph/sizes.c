@@ -30,7 +30,7 @@ static void measure_tensor(const dp_tensor *t, dpi_value_size *out)
 
 static void measure(const dp_value *v, dpi_value_size *out)
 {
-    *out = (dpi_value_size){0};
+    *out = (dpi_value_size){.is_list = dp_is_list(v)};
     if (v->tag == DP_TAG_TENSOR)
         measure_tensor(v->u.t, out);
     for (uint32_t i = 0; v->tag == DP_TAG_TENSORS && i < v->len; i++)

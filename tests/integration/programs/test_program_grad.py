@@ -255,7 +255,7 @@ def test_lists_of_inputs_that_are_written(f):
     steps = [("_foreach_add_.Scalar", [[ref("x"), ref("y")], 1.5], []), ("mul", [ref("x"), ref("w")], ["h"]),
              ("add_", [last, ref("x")], ["r"]), ("mul", [last, ref("w")], ["q"]), ("exp_", [ref("z")], ["e"]),
              ("split", [ref("z"), 2], ["parts"]), ("mul", [{**ref("parts"), "index": 0}, ref("h")], ["s"]),
-             ("mul", [ref("s"), ref("q")], ["t"]), ("sum", [ref("t")], ["loss"])]
+             ("mul", [ref("s"), ref("q")], ["t"]), ("mul", [ref("t"), {**ref("l"), "index": 0}], ["u"]), ("sum", [ref("u")], ["loss"])]
     with f.connect() as d:
         names = ["x", "y", "z", "w", "l"]
         p = d.call("program.create", inputs=[{"name": n} for n in names], outputs=["loss"],
