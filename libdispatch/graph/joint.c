@@ -187,16 +187,30 @@ static bool is_root(const tracer *t, uint32_t i)
     return fresh;
 }
 
+static bool is_input(const dp_capture *c, const char *name)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < c->n_inputs && !found; i++)
+        found = strcmp(c->inputs[i].name, name) == 0;
+    return found;
+}
+
 /* Make a fake, with the layout that aten::empty_like would give it, an input of the program: *out,
- * owned. */
+ * owned.  If an input has the name, as where the program is a joint program itself, a number
+ * follows it. */
 static int add_fake(tracer *t, const char *name, const dp_tensor *like, dp_tensor **out)
 {
+    char numbered[NAME_BYTES + 16];
     int rc = dp_empty_like(t->ctx, like, DP_DTYPE_NONE, DP_PRESERVE, out);
 
     if (rc < 0)
         return rc;
+    snprintf(numbered, sizeof(numbered), "%s", name);
+    for (uint32_t n = 2; is_input(t->c, numbered); n++)
+        snprintf(numbered, sizeof(numbered), "%s_%u", name, n);
     const dp_value v = dp_tensor_value(*out);
-    return dp_capture_input(t->ctx, t->c, name, &v);
+    return dp_capture_input(t->ctx, t->c, numbered, &v);
 }
 
 static int fail_no_root(const tracer *t)

@@ -200,6 +200,29 @@ def test_a_training_step_is_one_program(f):
         less(losses[0][-1], losses[0][0])
 
 
+def test_a_joint_program_is_differentiated_again(f):
+    with f.connect() as d:
+        p = d.call("program.create", inputs=[{"name": n} for n in ("x", "w")], outputs=["l"], steps=[
+            {"op": f"aten::{o}", "args": [ref(a) for a in args], "as": [name]}
+            for o, args, name in (("mul", "xw", "a"), ("exp", "a", "e"), ("square", "e", "s"), ("sum", "s", "l"))])["program"]
+
+        def fresh():
+            return {k: value(d.call("tensor.create", data=v, requires_grad=True)) for k, v in (("x", [0.1, 0.2]), ("w", [0.3, 0.4]))}
+        inputs, one, ones = fresh(), {"data": 1}, {"data": [1, 1]}
+        loss = value(d.call("program.run", program=p, inputs=inputs)["outputs"][0])
+        first = d.call("grad.backward", tensors=[loss], inputs=[inputs["x"]], create_graph=True)["grads"]
+        second = d.call("grad.backward", tensors=[value(first[0])], gradients=[ones], inputs=[inputs["w"]])["grads"]
+        joint = d.call("program.grad", program=p, inputs=fresh(), wrt=["x"])["program"]
+        for how in WAYS:
+            made = d.call("program.grad", program=joint, inputs={**fresh(), "grad_l": one}, wrt=["w"], **how)
+            names = [i["name"] for i in d.call("program.describe", program=made["program"])["inputs"]]
+            equal(names, ["x", "w", "grad_l", "grad_l_2", "grad_grad_x"])
+            given = {**fresh(), "grad_l": one, "grad_l_2": {"data": 0}, "grad_grad_x": ones}
+            outs = d.call("program.run", program=made["program"], inputs=given, grad_enabled=False)["outputs"]
+            equal([d.call("tensor.read", **value(t))["data"] for t in outs],
+                  [d.call("tensor.read", **value(t))["data"] for t in (loss, *first, *second)], f"{how}")
+
+
 def test_a_derivative_in_a_direction(f):
     with f.connect() as d:
         net = Net(d, "attention")
