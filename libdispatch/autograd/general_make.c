@@ -224,11 +224,15 @@ static int copy_step(maker *m, uint32_t i)
 {
     const dpi_step *from = &m->p->steps[i];
     const dp_schema *schema = from->kind == DP_STEP_CALL ? m->p->ops[from->operand].schema : NULL;
-    dp_ref args[DP_LIMIT_ARGUMENTS], first;
-    dp_ref_kwarg kwargs[DP_LIMIT_ARGUMENTS];
+    dp_arena *a = &m->ctx->arena;
+    char *at = a->at;
+    dp_ref *args = dp_arena_alloc_n(a, from->n_args, sizeof(*args)), first;
+    dp_ref_kwarg *kwargs = dp_arena_alloc_n(a, from->n_args, sizeof(*kwargs));
     dp_step_info info = {.size = sizeof(info)};
     int rc = 0;
 
+    if (args == NULL || kwargs == NULL) /* a step that makes a list may have any number */
+        return no_memory(m->ctx);
     dp_program_step(m->p, i, &info);
     m->origin = from->origin;
     dp_step s = {.size = sizeof(s),
@@ -239,7 +243,8 @@ static int copy_step(maker *m, uint32_t i)
                  .index = info.index,
                  .n_rets = from->n_rets,
                  .origin = from->origin,
-                 .mode = info.mode};
+                 .mode = info.mode,
+                 .flags = from->flags & DPI_SAVE_FLAGS};
     for (uint32_t k = 0; k < from->n_args && rc == 0; k++) {
         rc = ref_of(m, info.args[k], i, k, &args[k]);
         if (schema == NULL || !schema->args[k].kwarg_only)
@@ -251,6 +256,7 @@ static int copy_step(maker *m, uint32_t i)
         rc = dp_builder_add(m->b, &s, &first, NULL);
     for (uint32_t k = 0; k < from->n_rets && rc == 0; k++)
         m->values[from->ret + k] = first + k;
+    dpi_arena_rewind(a, at);
     return rc;
 }
 

@@ -94,6 +94,13 @@ def test_cat_stack_and_expand(f):
     batches(f, [step("expand_as", "b", "x", as_=["e"]), step("mul.Tensor", "e", "x")], {"x": [4, 3], "b": [3]})
 
 
+def test_long_lists(f):
+    """More items than an operator has arguments."""
+    n = 300
+    batches(f, [step("neg", "x", as_=[f"v{k}"]) for k in range(n)] + [step("cat", [ref(f"v{k}") for k in range(n)])], {"x": (4, 2)}, least=0,
+            sizes=(2, 3))
+
+
 def test_convolutions(f):
     batches(f, [step("conv2d", "x", "w", "b", [2, 2], [1, 1], as_=["c"]), step("relu", "c", as_=["r"]),
                 step("max_pool2d", "r", [2, 2], as_=["p"]), step("flatten.using_ints", "p", 1, -1)],
