@@ -2,6 +2,7 @@
  * references to new ones. */
 #include "graph.h"
 #include "dispatch/call/ctx.h"
+#include "program/machine.h"
 
 /* -- life -- */
 
@@ -38,7 +39,10 @@ int dpi_rewrite_begin_part(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)
         return dpi_builder_fail(r->b, DP_EVALUE, "the program belongs to another registry");
     r->b->p.of_lines = from->of_lines;
     r->b->whole_names = true;
-    return make_maps(r);
+    dp_run run = {.size = sizeof(run),
+                  .step = -1}; /* the arguments could mean something else now */
+    rc = dpi_check_ops(ctx, from, &run);
+    return rc == 0 ? make_maps(r) : rc;
 }
 
 int dpi_rewrite_begin(dpi_rewrite *r, dp_ctx *ctx, const dp_program *from)

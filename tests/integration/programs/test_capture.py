@@ -339,8 +339,12 @@ def test_an_operator_with_another_schema(f):
         f.d.call("plugin.load", path=path)
         start(f, [x])
         y = f.d.call("op.call", op="rescaled::scale", args=[t(x), 2.0])["outputs"][0]["tensor"]
+        p = create(f, [{"op": "rescaled::scale", "args": [{"ref": "i0"}, 2.0], "as": ["y"]}], ["y"])
         put("rescaled_next")
         f.d.call("plugin.reload", plugin="rescaled")
+        for name in ("inline", "dead", "common", "fold", "functionalize"):
+            raises(lambda: f.d.call("program.pass", program=p, passes=[name]), "RuntimeError", "step 0: rescaled::scale",
+                   "its schema has changed since the program was made")
         raises(lambda: stop(f, y), "TypeError", "step 0: rescaled::scale", "schema has changed", "by")
         f.d.call("plugin.unload", plugin="rescaled")
         raises(lambda: stop(f, y), "NotFound", "step 0", "rescaled::scale")
