@@ -79,6 +79,40 @@ static cJSON *take_values(cJSON *program)
     return inputs != NULL ? inputs : params_new();
 }
 
+/* Handles of the programs that this command has made. */
+static cJSON *made;
+
+/* Note program `name` of answer `a`, and return its handle, owned. */
+static cJSON *take_handle(const dpc_answer *a, const char *name)
+{
+    const cJSON *handle = member(dpc_answer_result(a), name);
+
+    if (made == NULL)
+        made = need(cJSON_CreateArray());
+    cJSON_AddItemToArray(made, need(cJSON_Duplicate(handle, true)));
+    return need(cJSON_Duplicate(handle, true));
+}
+
+/* Release what the command has made: a session that others share would keep it.  Returns `rc`, or
+ * the status of a release that failed. */
+static int finish(cli *c, int rc)
+{
+    cJSON *handle;
+    dpc_answer *a;
+
+    while (c->session != NULL && made != NULL && (handle = made->child) != NULL) {
+        cJSON *params = params_new();
+        cJSON_AddItemToObject(params, "program", cJSON_DetachItemViaPointer(made, handle));
+        int released = request(c, "program.release", params, &a);
+        if (released == CLI_OK)
+            dpc_answer_free(a);
+        rc = rc != CLI_OK ? rc : released;
+    }
+    cJSON_Delete(made);
+    made = NULL;
+    return rc;
+}
+
 /* Create the program in the daemon, in the session of this command.  CLI_OK: member "program" of
  * `*params` (owned) is its handle, and member "inputs" has the values from the file. */
 static int create(cli *c, cJSON **params)
@@ -96,8 +130,7 @@ static int create(cli *c, cJSON **params)
     }
     *params = params_new();
     cJSON_AddItemToObject(*params, "inputs", values);
-    cJSON_AddItemToObject(*params, "program",
-                          need(cJSON_Duplicate(member(dpc_answer_result(a), "program"), true)));
+    cJSON_AddItemToObject(*params, "program", take_handle(a, "program"));
     dpc_answer_free(a);
     return CLI_OK;
 }
@@ -121,16 +154,16 @@ static int describe(cli *c, const char *format)
 
 static int check(cli *c)
 {
-    return describe(c, "text");
+    return finish(c, describe(c, "text"));
 }
 
 static int dot(cli *c)
 {
-    return describe(c, "dot");
+    return finish(c, describe(c, "dot"));
 }
 
 /* Run the passes that the words after the first one name, and print the program that they make. */
-static int pass(cli *c)
+static int show_pass(cli *c)
 {
     cJSON *params;
     dpc_answer *a;
@@ -146,11 +179,15 @@ static int pass(cli *c)
     if (rc != CLI_OK)
         return rc;
     params = params_new();
-    cJSON_AddItemToObject(params, "program",
-                          need(cJSON_Duplicate(member(dpc_answer_result(a), "program"), true)));
+    cJSON_AddItemToObject(params, "program", take_handle(a, "program"));
     dpc_answer_free(a);
     params_text(params, "format", c->json ? "json" : "text");
     return ask(c, "program.describe", params, show_text);
+}
+
+static int pass(cli *c)
+{
+    return finish(c, show_pass(c));
 }
 
 /* Add an input from NAME=JSON to `inputs`.  An array, nested or flat, is a tensor of float32.
@@ -233,13 +270,14 @@ static int run(cli *c)
     cJSON *params;
     int rc = create_to_run(c, &params);
 
-    if (rc != CLI_OK)
-        return rc;
-    params_text(params, "return", "data");
-    return ask(c, "program.run", params, print_outputs);
+    if (rc == CLI_OK) {
+        params_text(params, "return", "data");
+        rc = ask(c, "program.run", params, print_outputs);
+    }
+    return finish(c, rc);
 }
 
-static int capture(cli *c)
+static int show_capture(cli *c)
 {
     bool whole = take_flag(c, "--whole"), reals = take_flag(c, "--reals"),
          numbers = take_flag(c, "--numbers"), as_dot = take_flag(c, "--dot");
@@ -255,25 +293,28 @@ static int capture(cli *c)
     if ((rc = request(c, "program.capture", params, &a)) != CLI_OK)
         return rc;
     about = params_new();
-    cJSON_AddItemToObject(about, "program",
-                          need(cJSON_Duplicate(member(dpc_answer_result(a), "program"), true)));
+    cJSON_AddItemToObject(about, "program", take_handle(a, "program"));
     dpc_answer_free(a);
     params_text(about, "format", as_dot ? "dot" : c->json ? "json" : "text");
     return ask(c, "program.describe", about, show_text);
 }
 
-/* Print program `name` of answer `made`. */
-static int show_made(cli *c, const dpc_answer *made, const char *name)
+static int capture(cli *c)
+{
+    return finish(c, show_capture(c));
+}
+
+/* Print program `name` of answer `a`. */
+static int show_made(cli *c, const dpc_answer *a, const char *name)
 {
     cJSON *about = params_new();
 
-    cJSON_AddItemToObject(about, "program",
-                          need(cJSON_Duplicate(member(dpc_answer_result(made), name), true)));
+    cJSON_AddItemToObject(about, "program", take_handle(a, name));
     params_text(about, "format", c->json ? "json" : "text");
     return ask(c, "program.describe", about, show_text);
 }
 
-static int grad(cli *c)
+static int show_gradients(cli *c)
 {
     const char *wrt = take_option(c, "--wrt"), *memory = take_option(c, "--memory");
     bool min_cut = take_flag(c, "--min-cut");
@@ -301,11 +342,17 @@ static int grad(cli *c)
     }
     if ((rc = request(c, "program.grad", params, &a)) != CLI_OK)
         return rc;
+    cJSON_Delete(take_handle(a, "program"));
     rc = show_made(c, a, "forward");
     if (rc == CLI_OK)
         rc = show_made(c, a, "backward");
     dpc_answer_free(a);
     return rc;
+}
+
+static int grad(cli *c)
+{
+    return finish(c, show_gradients(c));
 }
 
 /* clang-format would set the sentences in columns. */

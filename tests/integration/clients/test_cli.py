@@ -280,6 +280,20 @@ def test_programs_in_files(f):
     contains(f.ctl("program", "check", path + "?", status=2)[1], "No such file")
 
 
+def test_programs_of_files_do_not_stay_in_a_shared_session(f):
+    path = os.path.join(f.dir, "s.json")
+    with open(path, "w") as out:
+        json.dump({"inputs": [{"name": "x", "type": "Tensor"}], "outputs": ["y"],
+                   "steps": [{"op": "aten::sum", "args": [{"ref": "x"}], "as": ["y"]}]}, out)
+    shared = ("--session", f.ctl("session")[0].strip())
+    for words in (("check", path), ("dot", path), ("run", path, "x=[1,2]"), ("pass", path, "dead"), ("capture", path, "x=[1,2]"),
+                  ("grad", path, "x=[1,2]", "--wrt", "x")):
+        f.ctl("program", *words, *shared)
+    f.ctl("program", "run", path, "x=7.5.", *shared, status=2)
+    f.ctl("program", "capture", path, *shared, status=1)
+    equal(f.json("raw", "session.get", *shared)["account"]["programs"]["count"], 0)
+
+
 def test_a_program_whose_inputs_have_values(f):
     path = os.path.join(f.dir, "v.json")
     program = {"inputs": {"x": {"data": [1, -2]}, "n": 3}, "outputs": ["y"],
