@@ -349,7 +349,7 @@ verdict compare(const trial *t, const outcome *want, const outcome *got, char **
         *why = text_printf("the daemon ended during the call");
         return VERDICT_CRASHED;
     }
-    if (got->state == STATE_HUNG) {
+    if (got->state == STATE_HUNG || got->state == STATE_STUCK) {
         *why = text_printf("%s", got->message);
         return VERDICT_HANGS;
     }

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEADLINE_MS = 10000 };
-
 typedef struct options {
     const char *device, *against, *plugin, *other, *op, *samples, *junit, *page;
     uint32_t dtypes;
@@ -15,7 +13,8 @@ typedef struct options {
     double slow;
 } options;
 
-static bool take_number(cli *c, const char *name, double *out)
+/* Read a number from 0 to 2^53, with a fraction if `fraction`. */
+static bool take_number(cli *c, const char *name, bool fraction, double *out)
 {
     const char *text = take_option(c, name);
     char *end;
@@ -23,9 +22,11 @@ static bool take_number(cli *c, const char *name, double *out)
     if (text == NULL)
         return true;
     *out = strtod(text, &end);
-    if (end != text && *end == '\0' && *out >= 0 && isfinite(*out))
+    if (end != text && *end == '\0' && *out >= 0 && *out <= 0x1p53 &&
+        (fraction || *out == floor(*out)))
         return true;
-    usage(c, "%s wants a number of 0 or more, not '%s'", name, text);
+    usage(c, "%s wants %s from 0 to 2^53, not '%s'", name, fraction ? "a number" : "an integer",
+          text);
     return false;
 }
 
@@ -53,14 +54,18 @@ static bool take_options(cli *c, options *o)
     o->samples = take_option(c, "--samples");
     o->junit = take_option(c, "--junit");
     o->page = take_option(c, "--html");
-    if (!take_number(c, "--seed", &seed) || !take_number(c, "--slow", &o->slow) ||
+    if (!take_number(c, "--seed", false, &seed) || !take_number(c, "--slow", true, &o->slow) ||
         !take_dtype(c, &o->dtypes) || !words_fit(c, 0, o->plugin ? 1 : 0))
         return false;
     o->other = c->n_words > 0 ? c->words[0] : NULL;
     o->seed = (uint64_t)seed;
     if (o->device == NULL)
         usage(c, "--device names the device to be checked");
-    return o->device != NULL;
+    else if (o->other != NULL && o->against != NULL)
+        usage(c, "--plugin with two files compares these; --against names another reference");
+    else
+        return true;
+    return false;
 }
 
 /* -- targets -- */
@@ -72,47 +77,52 @@ typedef struct hosts {
     target reference, on;
 } hosts;
 
+/* Connect to a daemon that runs.  No wait for it is without end: a kernel may block it. */
 static bool connect_to(cli *c)
 {
-    cJSON *status;
-    int rc = fetch(c, "server.status", params_new(), &status);
+    dpc_options to = DPC_OPTIONS_INIT;
+    dpc_error err;
 
-    if (rc == CLI_OK)
-        cJSON_Delete(status);
-    return rc == CLI_OK;
+    to.socket = c->socket;
+    to.session_key = c->session;
+    to.timeout_ms = CONFORM_ANSWER_MS;
+    return dpc_connect(&to, &c->client, &err) == 0 || (print_lost(&err), false);
 }
 
-/* Set up both targets, with the daemons that have to be started. */
-static bool find_targets(cli *c, const options *o, hosts *h, const char *const *first,
-                         const char *const *second)
+/* Set up both targets, with the daemons that have to be started.  CLI_OK, or a message was printed. */
+static int find_targets(cli *c, const options *o, hosts *h, const char *const *first,
+                        const char *const *second)
 {
     bool is_socket = o->against != NULL && strchr(o->against, '/') != NULL;
 
     memset(h, 0, sizeof(*h));
-    h->on = (target){.c = c, .device = o->device, .deadline_ms = DEADLINE_MS};
-    h->reference = (target){.c = c, .device = "cpu", .deadline_ms = DEADLINE_MS};
+    h->on = (target){.c = c, .device = o->device};
+    h->reference = (target){.c = c, .device = "cpu"};
     if (o->plugin != NULL) {
         if (!host_start(&h->first, o->other ? second : first))
-            return false;
+            return CLI_NO_CONNECTION;
         h->on.c = h->reference.c = &h->first.c;
+        h->on.mine = h->reference.mine = &h->first;
     } else if (!connect_to(c)) {
-        return false;
+        return CLI_NO_CONNECTION;
     }
     if (o->other != NULL) { /* --plugin OLD NEW: the device of the old build is the reference */
         if (!host_start(&h->second, first))
-            return false;
+            return CLI_NO_CONNECTION;
         h->reference.c = &h->second.c;
+        h->reference.mine = &h->second;
         h->reference.device = o->device;
     } else if (is_socket) {
         h->other.socket = o->against;
         h->reference.c = &h->other;
+        h->reference.mine = NULL;
         h->reference.device = o->device;
         if (!connect_to(&h->other))
-            return false;
+            return CLI_NO_CONNECTION;
     } else if (o->against != NULL) {
         h->reference.device = o->against;
     }
-    return target_probe(&h->reference) && target_probe(&h->on);
+    return target_probe(&h->reference) && target_probe(&h->on) ? CLI_OK : CLI_ERROR;
 }
 
 static void release_targets(hosts *h)
@@ -174,7 +184,7 @@ static int conform(cli *c)
         samples_free(&from);
         return ok ? usage(c, "no operator contains '%s'", o.op ? o.op : "") : CLI_USAGE;
     }
-    int rc = find_targets(c, &o, &h, first, second) ? CLI_OK : CLI_NO_CONNECTION;
+    int rc = find_targets(c, &o, &h, first, second);
     if (rc == CLI_OK)
         rc = schemas_read(&ops, h.on.c, &from);
     if (rc == CLI_OK) {
@@ -184,7 +194,7 @@ static int conform(cli *c)
                                             : "cpu",
                    .seed = o.seed,
                    .slow = o.slow};
-        suite_run(&s, &from, &ops, o.dtypes, &h.reference, &h.on, o.plugin ? &h.first : NULL);
+        suite_run(&s, &from, &ops, o.dtypes, &h.reference, &h.on);
         rc = report(c, &s, &o);
         suite_free(&s);
         schemas_free(&ops);

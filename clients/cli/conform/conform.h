@@ -13,9 +13,11 @@
 #include <stdio.h>
 
 enum {
-    CONFORM_DIMS = 16,    /* dimensions of a sample's tensor */
-    CONFORM_TENSORS = 64, /* tensors of a call */
-    CONFORM_GUARD = 16,   /* elements before and behind an output that no kernel may write */
+    CONFORM_DIMS = 16,           /* dimensions of a sample's tensor */
+    CONFORM_TENSORS = 64,        /* tensors of a call */
+    CONFORM_GUARD = 16,          /* elements before and behind an output that no kernel may write */
+    CONFORM_DEADLINE_MS = 10000, /* of a call */
+    CONFORM_ANSWER_MS = 15000,   /* within which the daemon answers that a deadline has passed */
 };
 
 /* -- elements.c -- */
@@ -163,15 +165,16 @@ bool form_scaled(trial *t, const op_sample *s, dpc_dtype dtype, int64_t elements
 /* A daemon and one of its devices. */
 typedef struct target {
     cli *c;
+    struct host *mine; /* the daemon, if this command has started it, else NULL */
     const char *device;
     bool views; /* as_strided gives views there */
-    int deadline_ms;
 } target;
 
 typedef enum ending {
     STATE_DONE,
     STATE_REFUSED, /* the daemon answered an error */
     STATE_HUNG,    /* the kernel did not end in time */
+    STATE_STUCK,   /* the daemon answers nothing */
     STATE_LOST,    /* the connection broke */
 } ending;
 
@@ -213,7 +216,7 @@ char *trial_json(const trial *t);
 
 /* A daemon that this command has started, with plugins, on a socket in a folder of its own. */
 typedef struct host {
-    char folder[64], socket[96], log[96];
+    char folder[64], socket[96], lock[104], log[96];
     const char *const *plugins; /* ends in NULL */
     int pid;
     cli c;
@@ -270,14 +273,13 @@ typedef struct suite {
     cell *cells;           /* [n], in order of operators, then of dtypes */
     int count[N_VERDICTS]; /* of all cells */
     int restarts;
-    bool complete; /* all calls were made */
+    bool complete; /* all calls were made; else a daemon or the device is gone */
     bool guards;   /* outputs had guard elements around them */
 } suite;
 
-/* Make the calls of all samples on both targets.  `dtypes`: bits of those wanted.  `mine`: the
- * daemon of `on` if this command has started it, else NULL. */
+/* Make the calls of all samples on both targets.  `dtypes`: bits of those wanted. */
 void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,
-               target *reference, target *on, host *mine);
+               target *reference, target *on);
 void suite_free(suite *s);
 
 /* -- report.c, page.c -- */

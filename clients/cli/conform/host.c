@@ -1,17 +1,15 @@
 /* host.c -- daemons that verb conform starts for itself: with the plugins to be checked, and again
  * after a kernel has ended them */
-#define _GNU_SOURCE /* for pipe2(), posix_spawn flags */
 #include "conform.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,36 +46,88 @@ char *find_file(const char *const *names)
     return path;
 }
 
+/* -- files -- */
+
+static void remove_files(const host *h)
+{
+    unlink(h->log);
+    unlink(h->socket);
+    unlink(h->lock);
+    rmdir(h->folder);
+}
+
+/* Daemons whose files the handler of signals removes; the kernel ends the daemons themselves. */
+static const host *volatile open_hosts[2];
+
+static void on_signal(int number)
+{
+    for (size_t i = 0; i < COUNT(open_hosts); i++)
+        if (open_hosts[i] != NULL) {
+            if (open_hosts[i]->pid > 0)
+                kill(open_hosts[i]->pid, SIGKILL);
+            remove_files(open_hosts[i]);
+        }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        if (signal(numbers[i], on_signal) == SIG_IGN)
+            signal(numbers[i], SIG_IGN); /* as nohup wants it */
+}
+
 /* -- start and stop -- */
+
+/* Replace the child by the daemon, which dies with this command however that ends. */
+static void become(char *const *argv, pid_t parent)
+{
+    int null = open("/dev/null", O_RDWR);
+
+    setpgid(0, 0); /* Ctrl-C is for this command, which then ends the daemon */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    for (int fd = 0; fd < 3 && null >= 0; fd++)
+        dup2(null, fd);
+    execvp(argv[0], argv);
+    _exit(127);
+}
 
 static bool spawn(host *h, char *const *argv)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
+    pid_t parent = getpid();
 
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_init(&attributes);
-    /* Ctrl-C is for this command, which then ends the daemon. */
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    int rc = posix_spawnp(&h->pid, argv[0], &actions, &attributes, argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    if (rc != 0)
-        fprintf(stderr, "dispatchctl: cannot start %s: %s\n", argv[0], strerror(rc));
-    return rc == 0;
+    if (access(argv[0], X_OK) != 0) {
+        fprintf(stderr, "dispatchctl: cannot start %s: %s\n", argv[0], strerror(errno));
+        return false;
+    }
+    h->pid = fork();
+    if (h->pid == 0)
+        become(argv, parent);
+    if (h->pid < 0) {
+        fprintf(stderr, "dispatchctl: no process for %s: %s\n", argv[0], strerror(errno));
+        h->pid = 0;
+    }
+    return h->pid > 0;
 }
 
-/* Print the last line of the daemon's log. */
+/* Print the last error of the daemon's log, or its last line. */
 static void print_log_end(const host *h)
 {
     FILE *f = fopen(h->log, "re");
     char line[1024], last[1024] = "it wrote no log";
+    bool failed = false;
 
-    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
-        memcpy(last, line, sizeof(last));
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+        bool fails = strstr(line, " error ") != NULL;
+        if (fails || !failed)
+            memcpy(last, line, sizeof(last));
+        failed = failed || fails;
+    }
     if (f != NULL)
         fclose(f);
     last[strcspn(last, "\n")] = '\0';
@@ -91,9 +141,13 @@ static bool wait_connected(host *h)
     dpc_error err;
 
     options.socket = h->socket;
+    options.timeout_ms = CONFORM_ANSWER_MS;
     for (int i = 0; i < START_MS / 2; i++) {
-        if (dpc_connect(&options, &h->c.client, &err) == 0)
+        int rc = dpc_connect(&options, &h->c.client, &err);
+        if (rc == 0)
             return true;
+        if (rc == DPC_ETIMEOUT)
+            break;
         if (waitpid(h->pid, NULL, WNOHANG) == h->pid) {
             h->pid = 0;
             print_log_end(h);
@@ -135,7 +189,10 @@ bool host_start(host *h, const char *const *plugins)
         return false;
     }
     snprintf(h->socket, sizeof(h->socket), "%s/socket", h->folder);
+    snprintf(h->lock, sizeof(h->lock), "%s.lock", h->socket);
     snprintf(h->log, sizeof(h->log), "%s/log", h->folder);
+    open_hosts[open_hosts[0] != NULL] = h;
+    watch_signals();
     h->plugins = plugins;
     h->c.socket = h->socket;
     return start(h);
@@ -203,7 +260,8 @@ void host_stop(host *h)
     end_daemon(h);
     if (h->folder[0] == '\0')
         return;
-    unlink(h->log);
-    unlink(h->socket);
-    rmdir(h->folder);
+    for (size_t i = 0; i < COUNT(open_hosts); i++)
+        if (open_hosts[i] == h)
+            open_hosts[i] = NULL;
+    remove_files(h);
 }

@@ -88,7 +88,8 @@ bool report_page(const suite *s, const char *path)
     fputs(" beside ", f);
     put_html(f, s->reference);
     fprintf(f, "</h1><p>%zu operators and dtypes, seed %llu%s</p>\n<p id=\"filters\"></p>\n", s->n,
-            (unsigned long long)s->seed, s->complete ? "" : "; not complete: the daemon is gone");
+            (unsigned long long)s->seed,
+            s->complete ? "" : "; not complete: the daemon or the device is gone");
     fputs("<table><thead><tr id=\"dtypes\"></tr></thead><tbody id=\"rows\"></tbody></table>\n"
           "<div id=\"detail\"></div>\n<script id=\"data\" type=\"application/json\">",
           f);

@@ -42,7 +42,8 @@ void report_text(const suite *s)
     if (s->restarts > 0)
         printf("the daemon was started again %d times\n", s->restarts);
     if (!s->complete)
-        printf("the daemon is gone: operators that follow in the alphabet were not called\n");
+        printf("the daemon or the device is gone: operators that follow in the alphabet were not "
+               "called\n");
 }
 
 /* -- JSON -- */

@@ -19,11 +19,12 @@ static const int most[N_FORMS] = {
 typedef struct run {
     suite *s;
     target *reference, *on;
-    host *mine;
     int made[N_FORMS];
-    cell *now;       /* of the operator and dtype */
-    char *fell_back; /* owned: what fell back in the first call of `now` */
-    bool ended;      /* the daemon is gone for good */
+    cell *now;           /* of the operator and dtype */
+    char *fell_back;     /* owned: what fell back in the first call of `now` */
+    const char *last_op; /* called last on the device; NULL: none was */
+    bool hung;           /* a kernel still runs in a daemon that this command has not started */
+    bool ended;          /* a daemon or the device is gone for good */
 } run;
 
 static double now_ms(void)
@@ -66,33 +67,48 @@ static void count(run *r, verdict v, char *why, char *call)
 
 /* -- the end of a daemon -- */
 
-/* Connect to the daemon again.  Returns owned text about its end; NULL: it is gone. */
-static char *connect_again(run *r)
+static bool one_daemon(const run *r)
 {
+    return r->reference->c == r->on->c;
+}
+
+/* Test whether the daemon has to be started or connected again after a call. */
+static bool is_gone(ending state)
+{
+    return state == STATE_LOST || state == STATE_STUCK;
+}
+
+/* Connect to the daemon of `t` again; one that this command has started is first ended.  Returns owned
+ * text about its end; NULL: it or its device is gone, and a message was printed. */
+static char *connect_again(run *r, target *t)
+{
+    bool views = t->views;
     dpc_error err;
     char *text;
 
-    if (r->mine != NULL) {
-        text = host_restart(r->mine);
+    r->s->restarts++;
+    if (t->mine != NULL) {
+        text = host_restart(t->mine);
     } else {
-        bool ok = dpc_reconnect(r->on->c->client, RECONNECT_MS, NULL, &err) == 0;
+        bool ok = dpc_reconnect(t->c->client, RECONNECT_MS, NULL, &err) == 0;
         text = ok ? text_printf("the daemon ended; its log has the crash report") : NULL;
         if (!ok)
             print_lost(&err);
     }
-    r->s->restarts++;
-    if (text != NULL && !target_probe(r->on)) {
+    if (text != NULL && !target_probe(t)) {
         free(text);
         text = NULL;
     }
-    r->ended = text == NULL;
+    t->views = views;
+    r->ended = r->ended || text == NULL;
     return text;
 }
 
 /* -- calls -- */
 
-/* Make a call on the device `TIMES` times and on the reference, and keep the shortest times. */
-static void time_both(run *r, const trial *t)
+/* Make a call on both targets `TIMES` times, and keep the shortest times.  A call that fails on the
+ * device ends this, and becomes `*got`. */
+static void time_both(run *r, const trial *t, outcome *got)
 {
     const target *both[2] = {r->reference, r->on};
 
@@ -100,7 +116,13 @@ static void time_both(run *r, const trial *t)
         for (int n = 0; n < TIMES; n++) {
             outcome o;
             trial_run(t, both[i], false, &o);
-            if (o.state == STATE_DONE && (r->now->ns[i] == 0 || o.kernel_ns < r->now->ns[i]))
+            if (o.state != STATE_DONE) {
+                outcome_free(i == 1 ? got : &o);
+                if (i == 1)
+                    *got = o;
+                return;
+            }
+            if (r->now->ns[i] == 0 || o.kernel_ns < r->now->ns[i])
                 r->now->ns[i] = o.kernel_ns;
             outcome_free(&o);
         }
@@ -111,60 +133,90 @@ static bool is_slow(const run *r)
     return r->s->slow > 0 && r->now->ns[0] > 0 && r->now->ns[1] > r->s->slow * r->now->ns[0];
 }
 
-/* Make a call on both targets and count what came of it.  `keep`: where the reference's outcome
- * goes, or NULL.  false: the rest of the operator and dtype is left out. */
-static bool try(run *r, const trial *t, form f, outcome *keep)
+/* Make the call on the reference.  false: nothing can be said about the device. */
+static bool ask_reference(run *r, const trial *t, outcome *want)
+{
+    trial_run(t, r->reference, false, want);
+    if (want->state == STATE_HUNG && r->hung && one_daemon(r)) {
+        end_progress();
+        fprintf(stderr, "dispatchctl: the daemon runs no more calls, as kernels that hang keep its "
+                        "threads; --plugin checks with a daemon of its own\n");
+        r->ended = true;
+    }
+    if (is_gone(want->state)) {
+        char *text = connect_again(r, r->reference);
+        if (one_daemon(r))
+            count(r, want->state == STATE_LOST ? VERDICT_CRASHED : VERDICT_HANGS,
+                  text_printf("%s, on the reference; the call before was of %s on the device",
+                              text && want->state == STATE_LOST ? text : want->message,
+                              r->last_op ? r->last_op : "nothing"),
+                  trial_text(t));
+        free(text);
+    }
+    return want->state != STATE_HUNG && !(is_gone(want->state) && (one_daemon(r) || r->ended));
+}
+
+/* Make the call on the device, and compare.  `*why` as compare() sets it. */
+static verdict ask_device(run *r, const trial *t, const outcome *want, outcome *got, char **why)
+{
+    bool first = r->fell_back == NULL && r->now->count[VERDICT_PASS] == 0;
+
+    trial_run(t, r->on, first, got);
+    r->last_op = t->op;
+    if (first && got->fell_back != NULL)
+        r->fell_back = text_printf("%s", got->fell_back);
+    verdict v = compare(t, want, got, why);
+    if (v == VERDICT_PASS && r->fell_back != NULL) {
+        *why = text_printf("fell back: %s", r->fell_back);
+        return VERDICT_FELL_BACK;
+    }
+    if (t->form != FORM_LARGE || v != VERDICT_PASS)
+        return v;
+    time_both(r, t, got);
+    v = compare(t, want, got, why);
+    if (v != VERDICT_PASS || !is_slow(r))
+        return v;
+    *why = text_printf("%.1f us in the kernel, %.1f us on the reference", r->now->ns[1] / 1e3,
+                       r->now->ns[0] / 1e3);
+    return VERDICT_SLOWER;
+}
+
+/* Make a call on both targets and count what came of it.  `keep`: where the reference's outcome goes,
+ * or NULL.  false: the rest of the operator and dtype is left out. */
+static bool try(run *r, const trial *t, outcome *keep)
 {
     outcome want, got;
     char *why;
-    cell *c = r->now;
 
-    trial_run(t, r->reference, false, &want);
-    if (want.state == STATE_LOST ||
-        want.state == STATE_HUNG) { /* it says nothing about the device */
-        bool lost = want.state == STATE_LOST;
-        char *text = lost ? connect_again(r) : NULL;
-        if (lost && text != NULL)
-            count(r, VERDICT_CRASHED, text_printf("%s, on the reference", text), trial_text(t));
-        free(text);
+    if (!ask_reference(r, t, &want)) {
         outcome_free(&want);
-        return !lost;
+        return false;
     }
-    bool first = r->fell_back == NULL && c->count[VERDICT_PASS] == 0;
-    trial_run(t, r->on, first, &got);
-    if (first && got.fell_back != NULL)
-        r->fell_back = text_printf("%s", got.fell_back);
-    verdict v = compare(t, &want, &got, &why);
-    if (v == VERDICT_PASS && r->fell_back != NULL) {
-        v = VERDICT_FELL_BACK;
-        why = text_printf("fell back: %s", r->fell_back);
-    }
-    if (f == FORM_LARGE && v == VERDICT_PASS) {
-        time_both(r, t);
-        if (is_slow(r)) {
-            v = VERDICT_SLOWER;
-            why = text_printf("%.1f us in the kernel, %.1f us on the reference", c->ns[1] / 1e3,
-                              c->ns[0] / 1e3);
-        }
-    }
-    if (v == VERDICT_CRASHED || (v == VERDICT_HANGS && r->mine != NULL)) {
-        char *text = connect_again(r);
-        if (v == VERDICT_CRASHED && text != NULL) {
+    verdict v = ask_device(r, t, &want, &got, &why);
+    bool hung = got.state == STATE_HUNG;
+    if (is_gone(got.state) || (hung && r->on->mine != NULL)) {
+        char *text = connect_again(r, r->on);
+        if (got.state == STATE_LOST && text != NULL) {
             free(why);
             why = text;
         } else {
             free(text);
         }
+    } else if (got.state == STATE_REFUSED && v != VERDICT_PASS && !target_probe(r->on)) {
+        r->ended = true; /* the device was unloaded: the operator did nothing wrong */
     }
-    count(r, v, why, v == VERDICT_PASS ? NULL : trial_text(t));
+    r->hung = r->hung || (hung && r->on->mine == NULL);
+    if (r->ended && got.state == STATE_REFUSED)
+        free(why);
+    else
+        count(r, v, why, v == VERDICT_PASS ? NULL : trial_text(t));
+    bool goes_on = !hung && !is_gone(got.state) && !r->ended;
     outcome_free(&got);
-    if (keep != NULL)
+    if (keep != NULL && goes_on)
         *keep = want;
     else
         outcome_free(&want);
-    if (keep != NULL && (v == VERDICT_CRASHED || v == VERDICT_HANGS))
-        outcome_free(keep);
-    return v != VERDICT_CRASHED && v != VERDICT_HANGS;
+    return goes_on;
 }
 
 /* Make the calls of a sample.  false: the rest of the operator and dtype is left out. */
@@ -175,7 +227,7 @@ static bool run_sample(run *r, const op_sample *s, const schema *op, dpc_dtype d
 
     memset(&first, 0, sizeof(first));
     form_make(&t, FORM_GIVEN, s, op, dtype, r->s->seed, NULL);
-    bool ok = try(r, &t, FORM_GIVEN, &first);
+    bool ok = try(r, &t, &first);
     trial_free(&t);
     if (!ok)
         return false;
@@ -183,7 +235,7 @@ static bool run_sample(run *r, const op_sample *s, const schema *op, dpc_dtype d
         if (r->made[f] >= most[f] || !form_make(&t, (form)f, s, op, dtype, r->s->seed, &first))
             continue;
         r->made[f]++;
-        ok = try(r, &t, (form)f, NULL);
+        ok = try(r, &t, NULL);
         trial_free(&t);
     }
     outcome_free(&first);
@@ -212,9 +264,9 @@ static void run_cell(run *r, const op_sample *at, size_t n, const schema *op, dp
 }
 
 void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,
-               target *reference, target *on, host *mine)
+               target *reference, target *on)
 {
-    run r = {.s = s, .reference = reference, .on = on, .mine = mine};
+    run r = {.s = s, .reference = reference, .on = on};
     bool shown = isatty(STDERR_FILENO), drawn = false;
     double draw_at = now_ms() + 5 * DRAW_MS;
 

@@ -10,34 +10,33 @@ typedef struct flight {
     dpc_client *client;
     dpc_answer *answers[2 * CONFORM_TENSORS + 2];
     size_t sent, got;
-    bool lost;
+    int rc; /* of the first request or answer that failed */
 } flight;
 
 static void receive_one(flight *f)
 {
     dpc_error err;
 
-    if (dpc_receive(f->client, -1, &f->answers[f->got], &err) == 0)
+    f->rc = dpc_receive(f->client, CONFORM_ANSWER_MS, &f->answers[f->got], &err);
+    if (f->rc == 0)
         f->got++;
-    else
-        f->lost = true;
 }
 
 /* Send a request, and free it. */
 static void launch(flight *f, dpc_request *r)
 {
     dpc_error err;
-    int rc = f->lost ? DPC_EBROKEN : dpc_submit(f->client, r, NULL, &err);
 
-    while (rc == DPC_EFULL && f->got < f->sent && !f->lost) {
+    if (f->rc == 0)
+        f->rc = dpc_submit(f->client, r, NULL, &err);
+    while (f->rc == DPC_EFULL && f->got < f->sent) {
         receive_one(f);
-        rc = dpc_submit(f->client, r, NULL, &err);
+        if (f->rc == 0)
+            f->rc = dpc_submit(f->client, r, NULL, &err);
     }
     dpc_request_free(r);
-    if (rc == 0)
+    if (f->rc == 0)
         f->sent++;
-    else
-        f->lost = true;
 }
 
 /* -- requests -- */
@@ -88,7 +87,7 @@ static dpc_request *call(const trial *t, const target *on, bool trace, const int
         name_handles(cJSON_GetObjectItem(params, "kwargs"), handles, on->device);
     }
     params_text(params, "return", "attachment");
-    cJSON_AddNumberToObject(params, "deadline_ms", on->deadline_ms);
+    cJSON_AddNumberToObject(params, "deadline_ms", CONFORM_DEADLINE_MS);
     params_bool(params, "trace", trace);
     params_bool(params, "timing", true);
     char *text = json_text(params);
@@ -230,12 +229,17 @@ void trial_run(const trial *t, const target *on, bool trace, outcome *out)
         launch(&f, look(&t->inputs[i], on, handles[i]));
     if (t->n > 0)
         launch(&f, release(handles, t->n));
-    while (f.got < f.sent && !f.lost)
+    while (f.got < f.sent && f.rc == 0)
         receive_one(&f);
-    if (f.lost)
-        out->state = STATE_LOST;
-    else
+    if (f.rc == 0) {
         keep(out, t, f.answers);
+    } else if (f.rc == DPC_ETIMEOUT) { /* a short kernel runs where the daemon reads requests */
+        out->state = STATE_STUCK;
+        snprintf(out->message, sizeof(out->message), "the daemon answers nothing for %d s",
+                 CONFORM_ANSWER_MS / 1000);
+    } else {
+        out->state = STATE_LOST;
+    }
     for (size_t i = 0; i < f.got; i++)
         dpc_answer_free(f.answers[i]);
 }
