@@ -97,7 +97,7 @@ deps: ## install what is missing (Debian 12)
 # What is compiled by $(CC_NAME) depends on the file $(BUILD)/flags/NAME, which is written when that is another.
 CC_lib    = $(CC) $(LIB_CC)
 CC_daemon = $(CC) $(BASE) $(INC) -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(DAEMON_PKGS))
-CC_cli    = $(CC) $(BASE) -Iclients/c -Iclients/cli -DDISPATCHCTL_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson)
+CC_cli    = $(CC) $(BASE) $(INC) -Iclients/c -Iclients/cli -DDISPATCHCTL_VERSION='"$(VERSION)"' -DDISPATCHD_PLUGINS='"$(PLUGIN_DIRS)"' $$(pkg-config --cflags libcjson)
 CC_client = $(CC) $(BASE) -fPIC -DDPC_VERSION='"$(VERSION)"' $$(pkg-config --cflags libcjson)
 CC_clienttest = $(CC) $(BASE) -Iclients/c $$(pkg-config --cflags libcjson)
 CC_unit   = $(CC) $(BASE) $(INC) -Itests/unit -Ilibdispatch -Idaemon -I$(BUILD)/gen $$(pkg-config --cflags $(TEST_PKGS) $(DAEMON_PKGS))

@@ -52,6 +52,7 @@ INSTALLED = \
     $(call put,644,$(INCLUDEDIR),clients/c/dispatchd-client.h) \
     $(call put,644,$(PYTHONDIR)/dispatchd,$(wildcard clients/python/dispatchd/*.py clients/python/dispatchd/*.pyi) clients/python/dispatchd/py.typed) \
     $(call put,644,$(DATADIR)/dispatchd/samples,proto/samples/calls.jsonl) \
+    $(call put,644,$(DATADIR)/dispatchd/templates,$(wildcard clients/cli/templates/*)) \
     $(call put,644,$(LIBDIR)/pkgconfig,$(PC_FILES)) \
     $(foreach page,$(PAGES),$(call put,644,$(MANDIR)/man$(subst .,,$(suffix $(page))),$(page))) \
     $(call put,644,$(BASHDIR),$(SHARE)/bash/dispatchctl) \

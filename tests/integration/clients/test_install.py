@@ -68,6 +68,14 @@ class Daemon:
         self.log.close()
 
 
+def test_the_installed_client_writes_plugins_that_build(tree):
+    for kind in ("backend", "op", "layer"):
+        tree.run("dispatchctl", "new", kind, "new_" + kind)
+        tree.run("make", "-C", "new_" + kind, "CFLAGS=-Wall -Wextra -Werror")
+        if not SANITIZED:
+            contains(tree.run("make", "-C", "new_" + kind, "check"), " pass\n")
+
+
 def page_of(tree, name):
     with open(tree.path(f"{PREFIX}/share/man/man{name[-1]}/{name}")) as f:
         return f.read()

@@ -44,7 +44,7 @@ ROOMS = {
        for room in ("daemon", "daemon/executor", "daemon/transport")},
     "plugins": ((PUBLIC,), ("cblas.h",)),
     "clients/c": ((), ("cjson/cJSON.h",)),
-    "clients/cli": (("clients/c",), ("cjson/cJSON.h",)),
+    "clients/cli": ((PUBLIC, "clients/c"), ("cjson/cJSON.h",)),
     "clients/demo": ((PUBLIC, "clients/c"), ("cjson/cJSON.h",)),
 }
 PLUGIN_HEADERS = ("dispatchd/plugin.h", "dispatchd/check.h", "dispatchd/dtypes.h", "dispatchd/isa.h",
