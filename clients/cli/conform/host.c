@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-enum { START_MS = 20000, PLUGINS_MOST = 16 };
+enum { START_MS = 20000, PLUGINS_MOST = 16, END_TIMES = 200 };
 
 /* Return the path of a file beside this program, owned: "FOLDER/NAME". */
 static char *beside(const char *name)
@@ -198,9 +198,27 @@ bool host_start(host *h, const char *const *plugins)
     return start(h);
 }
 
+/* Wait for the end of the daemon's process for so many times 10 ms. */
+static void wait_ended(host *h, int times)
+{
+    static const struct timespec pause = {0, 10000000};
+
+    for (int i = 0; i < times && h->pid > 0; i++) {
+        if (waitpid(h->pid, NULL, WNOHANG) == h->pid)
+            h->pid = 0;
+        else
+            nanosleep(&pause, NULL);
+    }
+}
+
+/* End the daemon: by SIGTERM, so that it removes its copies of plugins; a kernel that does not end
+ * makes it SIGKILL. */
 static void end_daemon(host *h)
 {
     disconnect(&h->c);
+    if (h->pid > 0)
+        kill(h->pid, SIGTERM);
+    wait_ended(h, END_TIMES);
     if (h->pid > 0) {
         kill(h->pid, SIGKILL);
         waitpid(h->pid, NULL, 0);
@@ -237,15 +255,8 @@ static char *crash_text(const host *h)
 
 char *host_restart(host *h)
 {
-    static const struct timespec pause = {0, 10000000};
-
     /* The report is complete when the process has ended. */
-    for (int i = 0; i < 200 && h->pid > 0; i++) {
-        if (waitpid(h->pid, NULL, WNOHANG) == h->pid)
-            h->pid = 0;
-        else
-            nanosleep(&pause, NULL);
-    }
+    wait_ended(h, END_TIMES);
     char *text = crash_text(h);
     end_daemon(h);
     unlink(h->log);

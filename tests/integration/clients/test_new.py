@@ -81,6 +81,14 @@ def test_a_backend_falls_back_to_the_cpu(f):
         equal((found["complete"], sorted(found["counts"])), (True, ["fell back"]), kind)
 
 
+def test_a_check_leaves_nothing(f):
+    f.new("backend", "clean")
+    tmp = os.path.join(f.dir, "tmp")
+    os.mkdir(tmp)
+    f.run("make", "-s", "check", folder="clean", TMPDIR=tmp)
+    equal(os.listdir(tmp), [], "what the daemon of the check leaves")
+
+
 def test_a_folder_of_another_name(f):
     contains(f.new("op", "answers", "other/")[0], "operator 'answers' is in other/: ")
     equal(sorted(os.listdir(os.path.join(f.dir, "other"))),
