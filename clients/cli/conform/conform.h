@@ -8,6 +8,7 @@
 #ifndef DISPATCHCTL_CONFORM_H
 #define DISPATCHCTL_CONFORM_H
 #include "cli.h"
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -268,6 +269,7 @@ typedef struct cell {
 typedef struct suite {
     const char *device, *reference;
     uint64_t seed;
+    const volatile sig_atomic_t *stop; /* set by a signal handler: no more calls; NULL: never */
     double slow; /* VERDICT_SLOWER: a kernel takes longer than so many times the reference's */
     size_t n;
     cell *cells;           /* [n], in order of operators, then of dtypes */
@@ -286,6 +288,8 @@ void suite_free(suite *s);
 
 /* Close a file.  `f` NULL, or a write failed: a message is printed, and false returned. */
 bool close_report(FILE *f, const char *path);
+/* Print the operators and dtypes with faults, at most so many. */
+void report_faults(const suite *s, size_t most);
 void report_text(const suite *s);
 cJSON *report_json(const suite *s); /* owned */
 /* Write a file.  false: a message was printed. */

@@ -16,20 +16,26 @@ static int samples_of(const cell *c)
     return n;
 }
 
-void report_text(const suite *s)
+void report_faults(const suite *s, size_t most)
 {
-    int total = 0;
-
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->n && most > 0; i++) {
         const cell *c = &s->cells[i];
         if (c->worst <= VERDICT_FELL_BACK)
             continue;
+        most--;
         printf("%-8s %s %s, %d of %d calls\n", verdict_names[c->worst], c->op,
                dpc_dtype_name(c->dtype), c->count[c->worst], samples_of(c));
         if (c->call != NULL)
             printf("         %s\n", c->call);
         printf("         %s\n", c->why);
     }
+}
+
+void report_text(const suite *s)
+{
+    int total = 0;
+
+    report_faults(s, s->n);
     for (int v = 0; v < N_VERDICTS; v++)
         total += s->count[v];
     printf("%s beside %s: %d calls of %zu operators and dtypes, seed %llu\n", s->device,

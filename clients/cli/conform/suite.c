@@ -242,12 +242,17 @@ static bool run_sample(run *r, const op_sample *s, const schema *op, dpc_dtype d
     return ok;
 }
 
+static bool is_stopped(const run *r)
+{
+    return r->ended || (r->s->stop != NULL && *r->s->stop);
+}
+
 /* Make the calls of the samples `at` [n] of one operator that have a dtype. */
 static void run_cell(run *r, const op_sample *at, size_t n, const schema *op, dpc_dtype dtype)
 {
     r->now = NULL;
     memset(r->made, 0, sizeof(r->made));
-    for (size_t i = 0; i < n && !r->ended; i++) {
+    for (size_t i = 0; i < n && !is_stopped(r); i++) {
         if (!(at[i].dtypes & 1u << dtype))
             continue;
         if (r->now == NULL)
@@ -272,11 +277,11 @@ void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtype
 
     s->guards = reference->views && on->views;
     reference->views = on->views = s->guards;
-    for (size_t i = 0, n; i < from->n && !r.ended; i += n) {
+    for (size_t i = 0, n; i < from->n && !is_stopped(&r); i += n) {
         const char *op = from->at[i].op;
         for (n = 1; i + n < from->n && strcmp(from->at[i + n].op, op) == 0;)
             n++;
-        for (int d = 0; d < N_DTYPES && !r.ended; d++)
+        for (int d = 0; d < N_DTYPES && !is_stopped(&r); d++)
             if (dtypes & 1u << d)
                 run_cell(&r, &from->at[i], n, schemas_find(ops, op), (dpc_dtype)d);
         if (shown && now_ms() >= draw_at) {
@@ -287,7 +292,7 @@ void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtype
     }
     if (drawn)
         draw_progress((double)from->n, (double)from->n, "the samples");
-    s->complete = !r.ended;
+    s->complete = !is_stopped(&r);
 }
 
 void suite_free(suite *s)
