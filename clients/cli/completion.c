@@ -97,7 +97,7 @@ static const char *kind_of(const char *text)
     static const char *const known[][2] = {
         {"OP", "operators"},   {"OP@KEY", "operators"}, {"KEY", "keys"},
         {"KEY,KEY", "keys,"},  {"PLUGIN", "plugins"},   {"FILE", "files"},
-        {"HANDLE", "handles"}, {"METHOD", "methods"},
+        {"HANDLE", "handles"}, {"METHOD", "methods"},   {"FOLDER|FILE", "files"},
     };
 
     for (size_t i = 0; i < COUNT(known); i++)

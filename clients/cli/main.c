@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const verb *const groups[] = {verbs_call,    verbs_registry, verbs_plugin,     verbs_tensor,
-                                     verbs_program, verbs_grad,     verbs_store,      verbs_service,
-                                     verbs_metrics, verbs_watch,    verbs_top,        verbs_bench,
-                                     verbs_conform, verbs_new,      verbs_completion, NULL};
+static const verb *const groups[] = {
+    verbs_call,    verbs_registry, verbs_plugin,  verbs_tensor,     verbs_program, verbs_grad,
+    verbs_store,   verbs_service,  verbs_metrics, verbs_watch,      verbs_top,     verbs_bench,
+    verbs_conform, verbs_new,      verbs_dev,     verbs_completion, NULL};
 
 static const char *const help_tail =
     "\nOptions of every verb:\n"
