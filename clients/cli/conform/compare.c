@@ -271,6 +271,16 @@ static bool same_shape(const geometry *a, const geometry *b)
            memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof(*a->shape)) == 0;
 }
 
+/* Are two values the same text, or numbers that are close? */
+static bool same_text(const char *want, const char *got)
+{
+    char *end_want, *end_got;
+    double a = strtod(want, &end_want), b = strtod(got, &end_got);
+
+    return strcmp(want, got) == 0 || (end_want != want && *end_want == '\0' && end_got != got &&
+                                      *end_got == '\0' && fabs(a - b) <= 1e-6 * fabs(a));
+}
+
 /* Return owned text that says how two values differ; NULL: they agree. */
 static char *compare_values(const result_value *want, const result_value *got, int kind,
                             const input *in)
@@ -279,8 +289,7 @@ static char *compare_values(const result_value *want, const result_value *got, i
         if (want->is_tensor != got->is_tensor)
             return text_printf("a %s, want a %s", got->is_tensor ? "tensor" : "value",
                                want->is_tensor ? "tensor" : "value");
-        double a = strtod(want->text, NULL), b = strtod(got->text, NULL);
-        if (kind & ANY || strcmp(want->text, got->text) == 0 || fabs(a - b) <= 1e-6 * fabs(a))
+        if (kind & ANY || same_text(want->text, got->text))
             return NULL;
         return text_printf("%s, want %s", got->text, want->text);
     }
