@@ -43,7 +43,7 @@ typedef struct verb {
 /* One table of verbs per file; the last verb has a NULL name. */
 extern const verb verbs_call[], verbs_registry[], verbs_plugin[], verbs_tensor[], verbs_program[],
     verbs_grad[], verbs_store[], verbs_service[], verbs_metrics[], verbs_watch[], verbs_top[],
-    verbs_bench[], verbs_conform[], verbs_new[], verbs_dev[], verbs_completion[];
+    verbs_bench[], verbs_conform[], verbs_new[], verbs_dev[], verbs_replay[], verbs_completion[];
 
 /* -- words.c -- */
 

@@ -128,6 +128,11 @@ static int kind_of(const char *op)
     return 0;
 }
 
+bool draws_values(const char *op)
+{
+    return kind_of(op) & ANY;
+}
+
 /* The tolerances of torch.testing.assert_close. */
 static void tolerance(dpc_dtype dtype, double *relative, double *absolute)
 {

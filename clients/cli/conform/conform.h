@@ -249,6 +249,8 @@ typedef enum verdict {
 
 extern const char *const verdict_names[N_VERDICTS];
 
+/* Does the operator give random numbers, or whatever lay in memory? */
+bool draws_values(const char *op);
 /* Compare what a target made of a call with what the reference made of it.  `*why` (owned, NULL for
  * VERDICT_PASS) says what differs, with both values. */
 verdict compare(const trial *t, const outcome *want, const outcome *got, char **why);

@@ -1,0 +1,124 @@
+"""test_replay.py -- dispatchctl record and replay: what a client did is in the file, and a wrong kernel is named."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from harness import BUILD, ROOT, contains, equal, main
+from daemon import TestDaemon
+
+PLUGINS = os.path.join(BUILD, "tests", "plugins")
+NPU, WRONG = (os.path.join(PLUGINS, name + ".so") for name in ("npu", "npu_wrong"))
+BEGIN = """
+import os, struct, sys
+import dispatchd
+d = dispatchd.connect()
+def h(t): return {"tensor": t["tensor"]}
+def ones(n, x=1.5): return struct.pack("<f", x) * n
+"""
+
+
+class Fixture(TestDaemon):
+    def __init__(self):
+        super().__init__()
+        self.files = tempfile.TemporaryDirectory()
+
+    def done(self):
+        self.files.cleanup()
+        self.finish()
+
+    def path(self, name):
+        return os.path.join(self.files.name, name)
+
+    def ctl(self, *words, status=0, env=None):
+        """Run dispatchctl; returns (standard output, standard error)."""
+        done = subprocess.run([os.path.join(BUILD, "dispatchctl"), *words], capture_output=True, text=True, timeout=120,
+                              env={**os.environ, "DISPATCHD_SOCKET": self.socket, "TMPDIR": self.files.name, **(env or {})})
+        equal(done.returncode, status, f"exit code of {words}; {done.stdout}{done.stderr}")
+        return done.stdout, done.stderr
+
+    def record(self, name, program, *options, status=0):
+        """Record a Python program; returns the path of the file."""
+        path = self.path(name)
+        self.ctl("record", path, *options, "--", sys.executable, "-c", BEGIN + program, status=status,
+                 env={"PYTHONPATH": os.path.join(ROOT, "clients", "python")})
+        return path
+
+    def replay(self, path, *words, status=0):
+        return json.loads(self.ctl("replay", path, *words, "--json", status=status)[0])
+
+
+SESSION = """
+x = d.op("aten::add.Tensor", {"data": [1, 2]}, 10)
+y = d.op("aten::exp", h(x))
+big = d.call("tensor.create", dtype="float32", shape=[200, 200], attachment=ones(40000))
+twin = d.call("tensor.create", dtype="float32", shape=[200, 200], attachment=ones(40000))
+d.op("aten::mm", h(big), h(twin), into=-1)
+d.op("aten::add_.Tensor", {"tensor": -1}, 1)
+assert d.op("aten::sum", {"tensor": -1}, returns="data")["data"] == 200 * 200 * 451
+d.release({"tensor": -1})
+d.op("aten::neg", h(x), into=-1)
+try:
+    d.op("aten::mm", h(x), h(x))
+except dispatchd.Error as e:
+    assert e.type == "RuntimeError"
+p = d.call("program.create", inputs=[{"name": "x", "type": "Tensor"}], outputs=["z"],
+           steps=[{"op": "aten::mul.Tensor", "args": [{"ref": "x"}, 3], "as": ["y"]},
+                  {"op": "aten::relu", "args": [{"ref": "y"}], "as": ["z"]}])["program"]
+assert d.call("program.run", program=p, inputs={"x": {"data": [2]}}, **{"return": "data"})["outputs"][0]["data"] == [6]
+"""
+
+
+def test_a_session_replays_equal(f):
+    path = f.record("session", SESSION)
+    equal(os.path.getsize(path) < 200 * 200 * 4 * 1.2, True, "an input that was sent twice is there once")
+    equal(os.path.getsize(path) > 200 * 200 * 4, True, "and it is there")
+    found = f.replay(path)
+    equal([found[k] for k in ("calls", "same", "close", "differ", "behind", "not_made")], [12, 12, 0, 0, 0, 0])
+    contains(f.ctl("replay", path)[0], "12 calls on the recorded devices beside cpu\n12 the same, 0 within the tolerance, 0 differ\n")
+
+
+def test_it_replays_on_another_device(f):
+    path = f.record("session", SESSION)
+    found = f.replay(path, "--plugin", NPU, "--device", "npu")
+    equal([found[k] for k in ("calls", "same", "differ", "not_made", "unread")], [12, 12, 0, 0, 0])
+    found = f.replay(path, "--plugin", NPU, NPU, "--device", "npu:1")
+    equal([found[k] for k in ("calls", "same", "beside", "on")], [12, 12, NPU, NPU])
+
+
+CHAIN = """
+x = d.call("tensor.create", data=[1, 4, 9])
+r = d.op("aten::sqrt", h(x))
+y = d.op("aten::exp", h(r))
+z = d.op("aten::mul.Tensor", h(y), 2)
+w = d.op("aten::add.Tensor", h(z), h(z))
+for i in range(5):
+    w = d.op("aten::sin", h(w))
+d.op("aten::exp", h(x))
+"""
+
+
+def test_a_wrong_kernel_is_named_and_nothing_behind_it(f):
+    path = f.record("chain", CHAIN)
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([found[k] for k in ("calls", "same", "close", "differ", "behind")], [11, 8, 1, 2, 0])
+    equal((found["first"]["op"], found["first"]["call"], found["first"]["verdict"]), ("aten::sqrt", 2, "pass"))
+    equal((found["matters"]["op"], found["matters"]["call"], found["matters"]["verdict"]), ("aten::exp", 3, "differs"))
+    contains(found["matters"]["why"], "output 0: element [0] is -1, want 2.718281")
+    equal([(o["op"], o["differ"]) for o in found["ops"] if o["differ"]], [("aten::exp", 2)])
+    out = f.ctl("replay", path, "--plugin", NPU, WRONG, "--device", "npu", status=1)[0].splitlines()
+    contains(out[1], "first difference: call 2, aten::sqrt: output 0 is not the same bits")
+    contains(out[3], "first that matters: call 3, aten::exp: ")
+    equal(out[5], "  aten::exp                        2 of 2 calls differ")
+
+
+def test_values_that_are_no_tensors_are_compared(f):
+    path = f.record("equal", 'x = d.op("aten::ones", [2])\nassert d.op("aten::equal", h(x), h(x)) is True\n')
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal((found["matters"]["op"], found["matters"]["why"]), ("aten::equal", "output 0: false, want true"))
+
+
+if __name__ == "__main__":
+    main(Fixture, Fixture.done)
