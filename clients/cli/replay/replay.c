@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEADLINE_MS = 60000 };
-
 typedef struct options {
     const char *file, *device, *against, *plugin, *other;
 } options;
@@ -84,7 +82,7 @@ static int replay_verb(cli *c)
     if (!take_options(c, &o))
         return CLI_USAGE;
     const char *first[] = {o.plugin, NULL}, *second[] = {o.other, NULL};
-    replay r = {.from = &from, .deadline_ms = DEADLINE_MS};
+    replay r = {.from = &from, .deadline_ms = REPLAY_DEADLINE_MS};
     int rc = recording_open(&from, o.file) ? CLI_OK : CLI_USAGE;
     if (rc == CLI_OK) {
         rc = CLI_NO_CONNECTION;
@@ -110,6 +108,10 @@ const verb verbs_replay[] = {
     {"replay", "FILE [NEW.so] [--device NAME] [--against NAME|SOCKET] [--plugin FILE.so]",
      "make the calls of a recording on a device beside a reference, and tell what differs",
      replay_verb},
+    {"bisect", "FILE PLUGIN.so PLUGIN.so... [--device NAME]",
+     "find the first of several builds of a plugin, oldest first, with which the calls of a recording "
+     "give other results than with the first one",
+     bisect_verb},
     {NULL, NULL, NULL, NULL},
 };
 /* clang-format on */

@@ -17,7 +17,8 @@ enum {
     PARTS_MOST = 1024,      /* attachments of one call */
     LINE_MOST = 1 << 30,    /* bytes of a line: more than a daemon takes */
     DESCRIPTORS_MOST = 16,  /* of one message: the protocol's limit */
-    BLOB_LISTS = 1 << 12
+    BLOB_LISTS = 1 << 12,
+    REPLAY_DEADLINE_MS = 60000 /* of a call that is made again */
 };
 
 /* -- file.c: the file --
@@ -292,6 +293,10 @@ void result_fault(fault *at, const char *op, uint64_t number, verdict kind, cons
 void result_text(const findings *r, const recording *from, const replay_side *sides);
 cJSON *result_json(const findings *r, const recording *from, const replay_side *sides); /* owned */
 void result_free(findings *r);
+/* Print "HEAD: call 7, aten::exp: WHY", and the request in the next line. */
+void print_fault(const char *head, const fault *f);
+cJSON *fault_json(const fault *f); /* owned */
+void fault_free(fault *f);
 
 /* -- run.c: all calls on both sides -- */
 
@@ -336,5 +341,9 @@ bool judge(replay *r, judged *j);
 /* -- record.c -- */
 
 int record_verb(cli *c);
+
+/* -- bisect.c -- */
+
+int bisect_verb(cli *c);
 
 #endif

@@ -34,7 +34,7 @@ void result_fault(fault *at, const char *op, uint64_t number, verdict kind, cons
     *at = (fault){text_printf("%s", op), why, text_printf("%s", call), number, -1, kind};
 }
 
-static void fault_free(fault *f)
+void fault_free(fault *f)
 {
     free(f->op);
     free(f->why);
@@ -54,7 +54,7 @@ void result_free(findings *r)
 
 /* -- text -- */
 
-static void print_fault(const char *head, const fault *f)
+void print_fault(const char *head, const fault *f)
 {
     printf("%s: call %" PRIu64 ", %s", head, f->number, f->op);
     if (f->step >= 0)
@@ -96,7 +96,7 @@ void result_text(const findings *r, const recording *from, const replay_side *si
 
 /* -- JSON -- */
 
-static cJSON *fault_json(const fault *f)
+cJSON *fault_json(const fault *f)
 {
     cJSON *j = params_new();
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -118,6 +119,27 @@ def test_values_that_are_no_tensors_are_compared(f):
     path = f.record("equal", 'x = d.op("aten::ones", [2])\nassert d.op("aten::equal", h(x), h(x)) is True\n')
     found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
     equal((found["matters"]["op"], found["matters"]["why"]), ("aten::equal", "output 0: false, want true"))
+
+
+def builds(f, *sources):
+    """Copies of plugins, as builds that follow one another."""
+    paths = [f.path(f"build_{i}.so") for i in range(1, len(sources) + 1)]
+    for source, path in zip(sources, paths):
+        shutil.copy(source, path)
+    return paths
+
+
+def test_bisect_finds_the_fourth_of_six_builds(f):
+    path = f.record("chain", CHAIN)
+    paths = builds(f, NPU, NPU, NPU, WRONG, WRONG, WRONG)
+    out = f.ctl("bisect", path, *paths, "--device", "npu", status=1)[0].splitlines()
+    equal(out[:-2], [f"{paths[5]}: differs", f"{paths[2]}: the same", f"{paths[3]}: differs",
+                     f"first that differs: {paths[3]}, number 4 of 6"])
+    contains(out[-2], "there: call 3, aten::exp: output 0: element [0] is -1, want 2.718281")
+    found = json.loads(f.ctl("bisect", path, *paths, "--device", "npu", "--json", status=1)[0])
+    equal((found["first"], found["before"], found["fault"]["op"]), (paths[3], paths[2], "aten::exp"))
+    out = f.ctl("bisect", path, *paths[:3], "--device", "npu")[0].splitlines()
+    equal(out[-1], "the last build gives what the first one gives")
 
 
 if __name__ == "__main__":
