@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BUILD, ROOT, contains, equal, main
+from harness import BUILD, ROOT, SANITIZED, contains, equal, main
 from daemon import TestDaemon
 
 PLUGINS = os.path.join(BUILD, "tests", "plugins")
@@ -119,6 +119,130 @@ def test_values_that_are_no_tensors_are_compared(f):
     path = f.record("equal", 'x = d.op("aten::ones", [2])\nassert d.op("aten::equal", h(x), h(x)) is True\n')
     found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
     equal((found["matters"]["op"], found["matters"]["why"]), ("aten::equal", "output 0: false, want true"))
+
+
+def spoil(f, path, name, change):
+    """A copy of a file, of which `change` makes other bytes."""
+    with open(path, "rb") as file:
+        data = bytearray(file.read())
+    with open(f.path(name), "wb") as file:
+        file.write(change(data))
+    return f.path(name)
+
+
+def flipped(data, at):
+    data[at] ^= 1
+    return data
+
+
+def test_a_torn_file_is_replayed_up_to_the_tear(f):
+    path = f.record("chain", CHAIN)
+    size = os.path.getsize(path)
+    torn = spoil(f, path, "torn", lambda data: data[:size - 300])
+    out, err = f.ctl("replay", torn, status=1)
+    contains(out, "10 calls on the recorded devices beside cpu\n10 the same")
+    contains(err, f"of {size - 300}: the file is torn")
+    end = spoil(f, path, "end", lambda data: data[:data.rindex(b'{"calls"') - 24])
+    out, err = f.ctl("replay", end, status=1)
+    contains(out, "11 calls on the recorded devices beside cpu\n11 the same")
+    contains(err, "the recording ends here without its last frame")
+    more = spoil(f, path, "more", lambda data: data + b"!")
+    contains(f.ctl("replay", more, status=1)[1], "the recording has ended, but more bytes follow")
+    for n in (0, 10, 24, 30, 47, 48):
+        short = spoil(f, path, "short", lambda data: data[:n])
+        contains(f.ctl("replay", short, status=2 if n < 24 else 1)[1], "is no recording" if n < 24 else f"of {n}: the ")
+
+
+def test_a_damaged_file_is_replayed_up_to_the_damage(f):
+    path = f.record("session", SESSION)
+    with open(path, "rb") as file:
+        data = file.read()
+    for at, calls in ((data.index(b'"op":"aten::mm"'), 4), (data.index(b"\0\0\xc0?" * 100) + 700, 2)):
+        out, err = f.ctl("replay", spoil(f, path, "flipped", lambda data: flipped(data, at)), status=1)
+        contains(out, f"{calls} calls on the recorded devices beside cpu\n{calls} the same")
+        contains(err, "the file is damaged: the checksum of this frame is another")
+
+
+def test_foreign_and_newer_files_are_refused(f):
+    path = f.record("chain", CHAIN)
+    for verb, *words in (["replay"], ["bisect", NPU, NPU]):
+        contains(f.ctl(verb, NPU, *words, status=2)[1], "npu.so is no recording: it does not begin with 'dispatchd-recording'")
+        newer = spoil(f, path, "newer", lambda data: flipped(flipped(data, 20), 21))
+        contains(f.ctl(verb, newer, *words, status=2)[1], "newer has version 256 of the format, this dispatchctl reads 1")
+        contains(f.ctl(verb, f.path("none"), *words, status=2)[1], "No such file")
+        contains(f.ctl(verb, f.files.name, *words, status=2)[1], "is no regular file")
+
+
+def test_a_frame_that_claims_to_be_huge_is_torn(f):
+    path = f.record("chain", CHAIN)
+
+    def grow(data):
+        data[32:40] = (10 << 30).to_bytes(8, "little")  # the length of the first frame's body
+        return data
+    contains(f.ctl("replay", spoil(f, path, "huge", grow), status=1)[1], "byte 24 of ")
+
+
+def test_a_sparse_file_of_10_gb_needs_no_memory(f):
+    path = f.record("chain", CHAIN)
+    with open(path, "rb") as file:
+        data = file.read()
+    large = f.path("large")
+    with open(large, "wb") as file:
+        file.write(data[:data.rindex(b'{"calls"') - 24])
+        file.write((2).to_bytes(4, "little") + bytes(4) + (10 << 30).to_bytes(8, "little") + bytes(8))
+        file.seek(10 << 30, os.SEEK_CUR)  # bytes that no call names
+        file.write(data[data.rindex(b'{"calls"') - 24:])
+    limit = "ulimit -v 200000; exec " + os.path.join(BUILD, "dispatchctl") + ' replay "$1"'
+    if SANITIZED:  # whose shadow memory takes more
+        limit = limit[len("ulimit -v 200000; "):]
+    done = subprocess.run(["sh", "-c", limit, "sh", large], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "DISPATCHD_SOCKET": f.socket})
+    equal((done.returncode, done.stderr), (0, ""))
+    contains(done.stdout, "11 calls on the recorded devices beside cpu\n11 the same")
+
+
+def test_a_client_that_leaves(f):
+    path = f.record("left", """
+x = d.op("aten::ones", [2])
+d.op("aten::neg", h(x), into=-1)
+d.send("op.call", op="aten::exp", args=[{"tensor": -1}], into=-2)
+d.send_bytes(b'{"jsonrpc":"2.0","id":77,"method":"op.c')
+os._exit(3)
+""", status=3)
+    found = f.replay(path)
+    equal([found[k] for k in ("calls", "same", "not_made")], [3, 3, 0])
+
+
+def test_descriptors_pass_and_are_recorded(f):
+    path = f.record("shared", """
+big = ones(50000)
+fd = dispatchd.share(big)
+d.send("op.call", op="aten::neg", args=[{"data": [1]}], into=-9)
+d.send("tensor.create", dtype="float32", shape=[50000], fd=fd, into=-1)
+d.send("op.call", op="aten::sum", args=[{"tensor": -1}], into=-2)
+for _ in range(3): d.receive()
+t = d.call("tensor.create", dtype="float32", shape=[49999], map=fd.map, offset=4)
+assert d.op("aten::sum", h(t), returns="data")["data"] == 49999 * 1.5
+described, memory = d.map(t)
+assert bytes(memory) == big[4:]
+with d.open() as e:
+    assert e.op("aten::neg", {"tensor": -9}, returns="data")["data"] == [1]
+    with e.open() as third:
+        third.op("aten::exp", {"tensor": -2})
+d.op("aten::exp", {"tensor": -9})
+""")
+    found = f.replay(path)
+    equal([found[k] for k in ("calls", "same", "not_made")], [8, 8, 0])
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([o["op"] for o in found["ops"] if o["differ"]], ["aten::exp"])
+
+
+def test_large_inputs_may_be_left_out(f):
+    path = f.record("without", SESSION, "--without-large")
+    equal(os.path.getsize(path) < 20000, True, "the file is small")
+    out = f.ctl("replay", path)[0]
+    contains(out, "12 calls on the recorded devices beside cpu\n12 the same")
+    contains(out, "large inputs are not in the recording: numbers were drawn in their place\n")
 
 
 def builds(f, *sources):
