@@ -61,6 +61,12 @@ entry *handles_bind(handles *h, uint32_t session, thing of, double recorded)
     return e;
 }
 
+static void entry_free(entry *e)
+{
+    cJSON_Delete(e->made_from);
+    free(e);
+}
+
 static void forget_in(handles *h, size_t bucket, uint32_t session, thing of, double recorded)
 {
     for (entry **at = &h->buckets[bucket]; *at != NULL;) {
@@ -68,7 +74,7 @@ static void forget_in(handles *h, size_t bucket, uint32_t session, thing of, dou
         if (e->session == session &&
             (isnan(recorded) || (e->of == of && e->recorded == recorded))) {
             *at = e->next;
-            free(e);
+            entry_free(e);
             h->n--;
         } else {
             at = &e->next;
@@ -89,7 +95,7 @@ void handles_free(handles *h)
     for (size_t i = 0; i < h->n_buckets; i++)
         for (entry *e = h->buckets[i], *next; e != NULL; e = next) {
             next = e->next;
-            free(e);
+            entry_free(e);
         }
     free(h->buckets);
     memset(h, 0, sizeof(*h));

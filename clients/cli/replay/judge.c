@@ -81,8 +81,7 @@ static void add_others(outcome *o, const cJSON *j)
     add_value(o)->text = cJSON_IsString(j) ? text_printf("%s", j->valuestring) : json_text(j);
 }
 
-/* Keep the error of an answer, or the values: first the tensors `nodes`, then the others. */
-static void keep(outcome *o, dpc_client *aside, const dpc_answer *a, const cJSON *nodes)
+void keep(outcome *o, dpc_client *aside, const dpc_answer *a, const cJSON *nodes)
 {
     const cJSON *node;
     dpc_error err;
@@ -376,6 +375,7 @@ static void count(replay *r, judged *j, const outcome o[2], verdict v, char *why
         result_fault(&r->result.first, j->op, r->number, v, j->call, text_printf("%s", why));
         result_fault(&r->result.matters, j->op, r->number, v, j->call, text_printf("%s", why));
     }
+    j->faulty = faulty && !behind;
     free(why);
 }
 

@@ -18,6 +18,7 @@ enum {
     LINE_MOST = 1 << 30,    /* bytes of a line: more than a daemon takes */
     DESCRIPTORS_MOST = 16,  /* of one message: the protocol's limit */
     BLOB_LISTS = 1 << 12,
+    STEPS_MOST = 1000,         /* of a program in which a step is looked for */
     REPLAY_DEADLINE_MS = 60000 /* of a call that is made again */
 };
 
@@ -179,7 +180,8 @@ typedef struct entry {
     thing of;
     double recorded;
     double at[2];
-    bool tainted; /* a tensor whose values differ, and could not be made equal */
+    cJSON *made_from; /* owned; of a program: the params of program.create; NULL: unknown */
+    bool tainted;     /* a tensor whose values differ, and could not be made equal */
 } entry;
 
 typedef struct handles {
@@ -286,6 +288,8 @@ typedef struct findings {
 } findings;
 
 void result_call(findings *r, const char *op, bool faulty);
+/* Name the step of a program in the faults of call `number`; takes ownership of `step`. */
+void result_step(findings *r, uint64_t number, fault *step);
 void result_skip(findings *r, uint64_t number, const char *op, const char *why);
 /* Keep a fault if it is the first; takes ownership of `why`. */
 void result_fault(fault *at, const char *op, uint64_t number, verdict kind, const char *call,
@@ -311,6 +315,7 @@ typedef struct replay {
     handles handles;
     findings result;
     uint64_t number; /* of the call that is made */
+    cJSON *names[2]; /* owned: arrays of the names given to tensors on each side */
     described *ops;  /* owned: operators that were described, see run.c */
 } replay;
 
@@ -318,7 +323,18 @@ typedef struct replay {
 bool replay_run(replay *r);
 void replay_free(replay *r);
 
+/* -- steps.c -- */
+
+/* Find the first step of a program that gives something else on the other side, after a run of it
+ * did.  `params`: those of the recorded program.run.  false: it could not be found; else `f` names
+ * the step's operator, its number and what differs. */
+bool find_step(replay *r, const peer *at, const cJSON *params, fault *f);
+
 /* -- judge.c -- */
+
+/* Keep the error of an answer (NULL: the connection broke), or its values: first the tensors that
+ * `nodes` describe, read by `aside`, then the others. */
+void keep(outcome *o, dpc_client *aside, const dpc_answer *a, const cJSON *nodes);
 
 /* A request that was made on both sides. */
 typedef struct judged {
@@ -329,6 +345,7 @@ typedef struct judged {
     cJSON *written;      /* recorded handles of tensors that the operator writes; an array */
     bool tainted;        /* its inputs differ already */
     bool of_gradients;
+    bool faulty;  /* out: both sides can go on, but what they made differs */
     bool refused; /* it had failed when it was recorded */
     replay_session *of;
     dpc_answer *answers[2]; /* NULL: the connection broke */

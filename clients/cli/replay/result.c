@@ -41,6 +41,23 @@ void fault_free(fault *f)
     free(f->call);
 }
 
+void result_step(findings *r, uint64_t number, fault *step)
+{
+    fault *const at[] = {&r->first, &r->matters};
+
+    for (size_t i = 0; i < COUNT(at); i++) {
+        if (at[i]->op == NULL || at[i]->number != number)
+            continue;
+        free(at[i]->op);
+        free(at[i]->why);
+        at[i]->op = text_printf("%s", step->op);
+        at[i]->why = text_printf("%s", step->why);
+        at[i]->step = step->step;
+        at[i]->kind = step->kind;
+    }
+    fault_free(step);
+}
+
 void result_free(findings *r)
 {
     for (size_t i = 0; i < r->n_tallies; i++)

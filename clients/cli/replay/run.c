@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* An operator, as the reference describes it. */
 struct described {
@@ -168,14 +169,53 @@ typedef struct making {
 /* Change what only matters to the recorded client. */
 static void simplify(const replay *r, const char *method, cJSON *params)
 {
-    static const char *const gone[] = {"return", "deadline_ms", "trace",
-                                       "timing", "name",        "progress"};
+    static const char *const gone[] = {"return", "deadline_ms", "trace", "timing", "progress"};
     bool waits = strcmp(method, "op.call") == 0 || strcmp(method, "program.run") == 0;
 
     for (size_t i = 0; i < COUNT(gone); i++)
         cJSON_DeleteItemFromObjectCaseSensitive(params, gone[i]);
     if (waits)
         cJSON_AddNumberToObject(params, "deadline_ms", r->deadline_ms);
+}
+
+/* Names are for all sessions of a user: those of a replay must not meet others, nor the other
+ * side's. */
+static void rename_tensor(replay *r, cJSON *params, int side)
+{
+    const cJSON *name = member(params, "name"), *known;
+
+    if (!cJSON_IsString(name))
+        return;
+    char *text = text_printf("replay-%d-%d-%s", (int)getpid(), side, name->valuestring);
+    cJSON_ReplaceItemInObjectCaseSensitive(params, "name", need(cJSON_CreateString(text)));
+    if (r->names[side] == NULL)
+        r->names[side] = need(cJSON_CreateArray());
+    cJSON_ArrayForEach(known, r->names[side]) if (strcmp(known->valuestring, text) == 0) break;
+    if (known == NULL)
+        cJSON_AddItemToArray(r->names[side], need(cJSON_CreateString(text)));
+    free(text);
+}
+
+/* Remove the names that the recorded sessions have left. */
+static void remove_names(replay *r)
+{
+    const cJSON *name;
+
+    for (int side = 0; side < 2; side++) {
+        bool any = r->names[side] != NULL && !r->result.lost;
+        peer *at = any ? peers_get(&r->peers, UINT32_MAX) : NULL;
+        for (name = at ? r->names[side]->child : NULL; name != NULL; name = name->next) {
+            dpc_request *q = need(dpc_request_new("tensor.unlink"));
+            dpc_answer *a = NULL;
+            dpc_error err;
+            dpc_add_str(q, "name", name->valuestring);
+            if (dpc_call(at->client[side], q, &a, &err) == 0) /* else there is none any more */
+                dpc_answer_free(a);
+            dpc_request_free(q);
+        }
+        cJSON_Delete(r->names[side]);
+        r->names[side] = NULL;
+    }
 }
 
 /* Make the request on a side.  Returns NULL, or owned text that says why it cannot be made. */
@@ -186,6 +226,8 @@ static char *make(replay *r, making *m, const peer *at, int side)
     dpc_error err;
 
     simplify(r, m->method, params);
+    if (strncmp(m->method, "tensor.", 7) == 0)
+        rename_tensor(r, params, side);
     char *missing =
         translate(params, &r->handles, at->of->number, side, &r->sides[side].places, &tainted);
     if (missing == NULL) {
@@ -217,6 +259,22 @@ static void forget_released(replay *r, const making *m, uint32_t session)
         cJSON_ArrayForEach(j, lists) handles_forget(&r->handles, session, TENSOR, j->valuedouble);
     if (strcmp(m->method, "program.release") == 0)
         handles_forget(&r->handles, session, PROGRAM, number_of(m->params, "program"));
+}
+
+/* Keep how a program was made, and name the step if a run of it has found a fault that is the first. */
+static void look_into_program(replay *r, const making *m, const peer *at)
+{
+    const cJSON *made = member(member(m->j.answer, "result"), "program");
+    fault step = {.op = NULL};
+
+    if (strcmp(m->method, "program.create") == 0 && cJSON_IsNumber(made)) {
+        entry *e = handles_find(&r->handles, at->of->number, PROGRAM, made->valuedouble);
+        if (e != NULL && e->made_from == NULL)
+            e->made_from = need(cJSON_Duplicate(m->params, true));
+    }
+    if (strcmp(m->method, "program.run") == 0 && m->j.faulty &&
+        r->result.matters.number == r->number && find_step(r, at, m->params, &step))
+        result_step(&r->result, r->number, &step);
 }
 
 /* Return the request as short text, owned. */
@@ -256,6 +314,8 @@ static bool make_both(replay *r, making *m, peer *at)
         result_skip(&r->result, r->number, m->j.op, missing);
     else
         ok = judge(r, &m->j);
+    if (missing == NULL && ok)
+        look_into_program(r, m, at);
     if (missing == NULL)
         forget_released(r, m, at->of->number);
     free(missing);
@@ -325,6 +385,7 @@ bool replay_run(replay *r)
         if (r->first_only && r->result.matters.op != NULL)
             break;
     }
+    remove_names(r);
     return ok;
 }
 

@@ -115,6 +115,50 @@ def test_a_wrong_kernel_is_named_and_nothing_behind_it(f):
     equal(out[5], "  aten::exp                        2 of 2 calls differ")
 
 
+def test_the_step_of_a_program_is_named(f):
+    steps = """[{"op": "aten::mul.Tensor", "args": [{"ref": "x"}, {"ref": "k"}], "as": ["y"]},
+                {"op": "aten::add_.Tensor", "args": [{"ref": "y"}, 1], "as": ["y1"]},
+                {"op": "aten::sqrt", "args": [{"ref": "y"}], "as": ["s"]},
+                {"op": "aten::exp", "args": [{"ref": "s"}], "as": ["e"]},
+                {"op": "aten::sum", "args": [{"ref": "e"}], "as": ["z"]}]"""
+    inputs = '[{"name": "x", "type": "Tensor"}]'
+    path = f.record("program", f"""
+k = d.op("aten::ones", [2])
+p = d.call("program.create", inputs={inputs}, constants={{"k": h(k)}}, outputs=["z"], steps={steps})["program"]
+d.release(k)
+d.call("program.run", program=p, inputs={{"x": {{"data": [2, 3]}}}})
+""")
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([found["matters"].get(k) for k in ("call", "op", "step")], [4, "program.run", None])  # its constant is released
+    path = f.record("program", f"""
+k = d.op("aten::ones", [2])
+d.call("program.run", inputs={{"x": {{"data": [2, 3]}}, "k": h(k)}}, outputs=["z"], steps={steps})
+p = d.call("program.create", inputs={inputs}, constants={{"k": h(k)}}, outputs=["z"], steps={steps})["program"]
+d.call("program.run", program=p, inputs={{"x": {{"data": [2, 3]}}}})
+d.release(k)
+""")
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([found["matters"].get(k) for k in ("call", "op", "step")], [2, "aten::exp", 3])
+    contains(f.ctl("replay", path, "--plugin", NPU, WRONG, "--device", "npu", status=1)[0],
+             "first that matters: call 2, aten::exp, step 3: output 0: element [0] is -1.7320")
+    equal([(o["op"], o["differ"]) for o in found["ops"] if o["differ"]], [("program.run", 2)])
+
+
+def test_names_of_tensors_do_not_meet(f):
+    path = f.record("names", """
+d.call("tensor.create", data=[1, 2], name="weights")
+w = d.call("tensor.open", name="weights")
+d.op("aten::neg", h(w))
+d.call("tensor.name", tensor=w["tensor"], name="other")
+""")
+    found = f.replay(path)
+    equal([found[k] for k in ("calls", "same", "not_made")], [4, 4, 0])
+    with f.connect() as d:
+        equal(sorted(n["name"] for n in d.call("tensor.names")["names"]), ["other", "weights"])
+        for name in "other", "weights":
+            d.call("tensor.unlink", name=name)
+
+
 def test_values_that_are_no_tensors_are_compared(f):
     path = f.record("equal", 'x = d.op("aten::ones", [2])\nassert d.op("aten::equal", h(x), h(x)) is True\n')
     found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
