@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TIMES = 7, DEADLINE_MS = 20000, N_SIZES = 3 };
+enum { TIMES = 7, N_SIZES = 3 };
 
 static const int64_t sizes[N_SIZES] = {1 << 10, 1 << 15, 1 << 20};
 
@@ -260,7 +260,7 @@ int bench_device(cli *c, const char *device)
     const char *dtype = take_option(c, "--dtype"), *svg = take_option(c, "--svg"),
                *file = take_option(c, "--samples");
     bench b = {.device = device, .dtype = dtype ? dtype_named(dtype) : DPC_FLOAT32};
-    target cpu = {.c = c, .device = "cpu", .deadline_ms = DEADLINE_MS}, on = cpu;
+    target cpu = {.c = c, .device = "cpu"}, on = cpu;
     samples from;
     cJSON *status;
 

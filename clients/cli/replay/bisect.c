@@ -26,11 +26,10 @@ static void keep_fault(search *s, fault *f)
 /* Compare build `i` with the first one.  FAILED: a message was printed. */
 static trial_end try_build(search *s, int i)
 {
-    const char *const plugins[] = {s->builds[i], NULL};
     host h = {.pid = 0};
     replay r = {.from = &s->from, .deadline_ms = REPLAY_DEADLINE_MS, .first_only = true};
 
-    if (!host_start(&h, plugins)) {
+    if (!start_with(&h, s->builds[i])) {
         host_stop(&h);
         return FAILED;
     }
@@ -103,10 +102,9 @@ int bisect_verb(cli *c)
         return CLI_USAGE;
     s.builds = c->words + 1;
     s.n = c->n_words - 1;
-    const char *const plugins[] = {s.builds[0], NULL};
     int rc = recording_open(&s.from, c->words[0]) ? CLI_OK : CLI_USAGE;
     if (rc == CLI_OK)
-        rc = host_start(&s.first, plugins) ? find(&s) : CLI_NO_CONNECTION;
+        rc = start_with(&s.first, s.builds[0]) ? find(&s) : CLI_NO_CONNECTION;
     if (s.from.fault != NULL) {
         fprintf(stderr, "dispatchctl: %s\n", s.from.fault);
         rc = rc == CLI_OK ? CLI_ERROR : rc;

@@ -1,8 +1,22 @@
 /* peers.c -- the connections and sessions of a recording, made again on both sides */
 #include "replay.h"
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool start_with(host *h, const char *plugin)
+{
+    char *path = realpath(plugin, NULL); /* a name without a slash is looked for elsewhere */
+    const char *const plugins[] = {path, NULL};
+    bool ok = path != NULL && host_start(h, plugins);
+
+    if (path == NULL)
+        fprintf(stderr, "dispatchctl: %s: %s\n", plugin, strerror(errno));
+    h->plugins = NULL;
+    free(path);
+    return ok;
+}
 
 static bool connect_side(const replay_side *on, dpc_client **out)
 {

@@ -23,8 +23,7 @@ static bool take_options(cli *c, options *o)
 }
 
 /* Choose the sides, and start the daemons that they need.  false: a message was printed. */
-static bool find_sides(const cli *c, const options *o, replay *r, host hosts[2],
-                       const char *const *first, const char *const *second)
+static bool find_sides(const cli *c, const options *o, replay *r, host hosts[2])
 {
     bool is_socket = o->against != NULL && strchr(o->against, '/') != NULL;
     replay_side *want = &r->sides[WANT], *got = &r->sides[GOT];
@@ -34,12 +33,12 @@ static bool find_sides(const cli *c, const options *o, replay *r, host hosts[2],
     got->places.device = o->device;
     *want = *got;
     if (o->plugin != NULL) {
-        if (!host_start(&hosts[GOT], o->other ? second : first))
+        if (!start_with(&hosts[GOT], o->other ? o->other : o->plugin))
             return false;
         got->socket = want->socket = hosts[GOT].socket;
     }
     if (o->other != NULL) { /* --plugin OLD NEW: the same devices of the old build */
-        if (!host_start(&hosts[WANT], first))
+        if (!start_with(&hosts[WANT], o->plugin))
             return false;
         want->socket = hosts[WANT].socket;
         want->name = o->plugin;
@@ -63,6 +62,7 @@ static int report(const cli *c, const replay *r, bool ok)
     } else {
         result_text(found, r->from, r->sides);
     }
+    fflush(stdout);
     if (r->from->fault != NULL)
         fprintf(stderr, "dispatchctl: %s\n", r->from->fault);
     if (!ok && r->from->fault == NULL && found->matters.op == NULL)
@@ -81,12 +81,11 @@ static int replay_verb(cli *c)
 
     if (!take_options(c, &o))
         return CLI_USAGE;
-    const char *first[] = {o.plugin, NULL}, *second[] = {o.other, NULL};
     replay r = {.from = &from, .deadline_ms = REPLAY_DEADLINE_MS};
     int rc = recording_open(&from, o.file) ? CLI_OK : CLI_USAGE;
     if (rc == CLI_OK) {
         rc = CLI_NO_CONNECTION;
-        if (find_sides(c, &o, &r, hosts, first, second)) {
+        if (find_sides(c, &o, &r, hosts)) {
             bool ok = replay_run(&r);
             rc = report(c, &r, ok);
         }
@@ -109,8 +108,8 @@ const verb verbs_replay[] = {
      "make the calls of a recording on a device beside a reference, and tell what differs",
      replay_verb},
     {"bisect", "FILE PLUGIN.so PLUGIN.so... [--device NAME]",
-     "find the first of several builds of a plugin, oldest first, with which the calls of a recording "
-     "give other results than with the first one",
+     "find the first of several builds of a plugin, oldest first, with which the calls of a "
+     "recording give other results than with the first one",
      bisect_verb},
     {NULL, NULL, NULL, NULL},
 };

@@ -261,7 +261,7 @@ static void forget_released(replay *r, const making *m, uint32_t session)
         handles_forget(&r->handles, session, PROGRAM, number_of(m->params, "program"));
 }
 
-/* Keep how a program was made, and name the step if a run of it has found a fault that is the first. */
+/* Keep how a program was made.  If a run of one is the first fault, name the step. */
 static void look_into_program(replay *r, const making *m, const peer *at)
 {
     const cJSON *made = member(member(m->j.answer, "result"), "program");

@@ -1,5 +1,5 @@
-/* steps.c -- finds the step of a program that gives something else on the other side: its first steps
- * are run again, and the run answers what the last of them has made */
+/* steps.c -- finds the step of a program that gives something else on the other side: its first
+ * steps are run again, and the run answers what the last of them has made */
 #include "replay.h"
 #include <math.h>
 #include <stdlib.h>

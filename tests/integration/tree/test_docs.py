@@ -15,7 +15,7 @@ from harness import BUILD, ROOT, equal, less, main
 from daemon import TestDaemon
 
 # Pages, and the least number of blocks of each.
-PAGES = {"protocol": 10, "programs": 5, "plugins": 3, "first-plugin": 3, "devices": 3, "gradients": 4, "backend": 7}
+PAGES = {"protocol": 10, "programs": 5, "plugins": 3, "first-plugin": 3, "devices": 3, "gradients": 4, "backend": 7, "replay": 5}
 NAME = re.compile(r"/\* (\w+\.c) -- ")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 MARK = "-- end of block --"
