@@ -165,6 +165,97 @@ def test_values_that_are_no_tensors_are_compared(f):
     equal((found["matters"]["op"], found["matters"]["why"]), ("aten::equal", "output 0: false, want true"))
 
 
+def test_a_wrong_write_reaches_no_other_tensor(f):
+    path = f.record("views", """
+x = d.call("tensor.create", data=[[1, 2], [3, 4]], device="cpu")
+t = d.op("aten::t", h(x))
+row = d.op("aten::select.int", h(t), 0, 1)
+d.op("aten::mul_.Tensor", h(row), h(row))
+d.op("aten::add.Tensor", h(x), h(t))
+d.op("aten::_foreach_mul_.Scalar", [h(x)], 3)
+d.op("aten::clone", h(t), memory_format="contiguous_format")
+out = d.op("aten::empty", [0])
+d.op("aten::exp.out", h(x), out=h(out))
+d.op("aten::neg", h(out))
+w = d.op("aten::exp", h(t))
+d.op("aten::view", h(d.op("aten::t", h(w))), [4])
+""")
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([(o["op"], o["differ"]) for o in found["ops"] if o["differ"]], [("aten::mul_.Tensor", 1), ("aten::exp", 1)])
+    equal([found[k] for k in ("calls", "differ", "behind", "not_made")], [13, 2, 0, 0])
+
+
+def test_gradients_of_a_wrong_kernel_are_behind_it(f):
+    path = f.record("gradients", """
+x = d.call("tensor.create", data=[1, 2], requires_grad=True)
+y = d.op("aten::exp", h(x))
+d.call("grad.backward", tensors=[h(d.op("aten::sum", h(y)))])
+g = d.call("grad.get", tensor=x["tensor"])["grad"]
+d.op("aten::neg", h(g))
+d.call("grad.zero", tensors=[h(x)])
+d.call("grad.backward", tensors=[h(d.op("aten::sum", h(d.op("aten::sqrt", h(x)))))])
+d.call("grad.get", tensor=x["tensor"])
+""")
+    equal(f.replay(path)["same"], 11)
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([(o["op"], o["differ"]) for o in found["ops"] if o["differ"]], [("aten::exp", 1)])
+    equal((found["calls"], found["differ"], found["behind"] > 0), (11, 1, True))
+
+
+def test_a_call_that_ends_the_daemon_is_named(f):
+    path = f.record("crash", """
+x = d.op("aten::ones", [2])
+d.op("aten::sinh", h(x))
+d.op("aten::neg", h(x))
+""")
+    found = f.replay(path, "--plugin", NPU, WRONG, "--device", "npu", status=1)
+    equal([found["matters"][k] for k in ("call", "op", "verdict")], [2, "aten::sinh", "crashed"])
+    found = json.loads(f.ctl("bisect", path, *builds(f, NPU, WRONG, WRONG), "--device", "npu", "--json", status=1)[0])
+    equal((found["first"][-10:], found["fault"]["verdict"]), ("build_2.so", "crashed"))
+
+
+def test_the_last_call_of_a_daemon_is_recorded(f):
+    with TestDaemon("--plugin", WRONG) as other:
+        try:
+            path = f.path("last")
+            f.ctl("--socket", other.socket, "record", path, "--", sys.executable, "-c", BEGIN + """
+x = d.op("aten::ones", [2], device="npu")
+d.op("aten::sinh", h(x))
+""", status=1, env={"PYTHONPATH": os.path.join(ROOT, "clients", "python")})
+        finally:
+            other.process.wait(60)
+            other.finish = other.stop = lambda *_: None
+    found = f.replay(path, "--plugin", WRONG, status=1)
+    equal([found["matters"][k] for k in ("call", "op", "verdict")], [2, "aten::sinh", "crashed"])
+    equal(f.replay(path, "--plugin", NPU)["same"], 2)
+
+
+def test_sessions_and_batches_and_notifications(f):
+    path = f.record("sessions", """
+hello = d.call("server.hello", linger_ms=60000)
+x = d.op("aten::ones", [2])
+alone = dispatchd.connect()
+y = alone.op("aten::zeros", [2])
+assert y["tensor"] == x["tensor"]
+d.close()
+alone.op("aten::neg", h(y))
+again = dispatchd.connect()
+again.call("server.hello", session_key=hello["session_key"])
+again.op("aten::exp", h(x))
+again.notify("op.call", op="aten::exp", args=[h(x)], into=-1)
+again.notify("op.call", op="aten::exp", args=[{"tensor": -1}], into=-2)
+again.send_message([{"jsonrpc": "2.0", "id": 1, "method": "op.call", "params": {"op": "aten::neg", "args": [{"tensor": -2}]}},
+                    {"jsonrpc": "2.0", "method": "op.call", "params": {"op": "aten::neg", "args": [{"tensor": -1}], "into": -3}},
+                    {"jsonrpc": "2.0", "id": 2, "method": "server.status"},
+                    {"jsonrpc": "2.0", "id": "x", "method": "op.call", "params": {"op": "aten::cos", "args": [{"tensor": -3}]}}])
+assert [a["id"] for a in again.receive_message()] == [1, 2, "x"]
+alone.call("session.end", session=hello["session"])
+""")
+    found = f.replay(path)
+    equal([found[k] for k in ("calls", "same", "not_made")], [9, 9, 0])
+    equal([o["calls"] for o in found["ops"]], [1, 1, 3, 3, 1])
+
+
 def spoil(f, path, name, change):
     """A copy of a file, of which `change` makes other bytes."""
     with open(path, "rb") as file:
