@@ -5,8 +5,8 @@
 #include <string.h>
 
 static const verb *const groups[] = {
-    verbs_call,    verbs_registry, verbs_plugin,  verbs_tensor,     verbs_program, verbs_grad,
-    verbs_store,   verbs_service,  verbs_metrics, verbs_watch,      verbs_top,     verbs_bench,
+    verbs_call,    verbs_registry, verbs_plugin,  verbs_tensor, verbs_program,    verbs_grad,
+    verbs_store,   verbs_service,  verbs_metrics, verbs_watch,  verbs_top,        verbs_bench,
     verbs_conform, verbs_new,      verbs_dev,     verbs_replay, verbs_completion, NULL};
 
 static const char *const help_tail =

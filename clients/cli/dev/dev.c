@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { DEADLINE_MS = 10000, FAULTS_SHOWN = 5 };
+enum { FAULTS_SHOWN = 5 };
 
 /* Set by the handler of SIGINT, SIGTERM and SIGHUP: the verb ends. */
 static volatile sig_atomic_t stop;
@@ -157,6 +157,7 @@ static bool find_reference(dev *d, target *reference, const char *device, bool *
     *ok = true;
     reference->device = "cpu";
     reference->c = &d->mine.host.c;
+    reference->mine = &d->mine.host;
     if (strcmp(device, "cpu") != 0 || file == NULL || stat(file, &about) != 0) {
         free(file);
         return strcmp(device, "cpu") != 0;
@@ -167,6 +168,7 @@ static bool find_reference(dev *d, target *reference, const char *device, bool *
     *ok = known || place_load(&d->reference, file);
     d->reference_time = about.st_mtim;
     reference->c = &d->reference.host.c;
+    reference->mine = &d->reference.host;
     free(file);
     return *ok;
 }
@@ -193,7 +195,7 @@ static bool run_suite(dev *d, target *reference, target *on, const choice *ch, d
         put_line(d, "not ok", "the device takes no tensors", since, NULL);
         return false;
     }
-    suite_run(&s, &ch->picked, &ops, UINT32_MAX, reference, on, &d->mine.host);
+    suite_run(&s, &ch->picked, &ops, UINT32_MAX, reference, on);
     bool good = !stop && put_verdict(d, &s, ch, since);
     if (!s.complete) { /* the next round begins with new daemons */
         place_stop(&d->mine);
@@ -207,8 +209,7 @@ static bool run_suite(dev *d, target *reference, target *on, const choice *ch, d
 static bool compare_plugin(dev *d, double since)
 {
     const char *backend = cJSON_GetStringValue(cJSON_GetArrayItem(d->mine.backends, 0));
-    target reference = {.deadline_ms = DEADLINE_MS},
-           on = {.c = &d->mine.host.c, .deadline_ms = DEADLINE_MS};
+    target reference = {0}, on = {.c = &d->mine.host.c, .mine = &d->mine.host};
     cJSON *listed;
     choice ch;
     bool ok;
