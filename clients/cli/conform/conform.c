@@ -89,7 +89,8 @@ static bool connect_to(cli *c)
     return dpc_connect(&to, &c->client, &err) == 0 || (print_lost(&err), false);
 }
 
-/* Set up both targets, with the daemons that have to be started.  CLI_OK, or a message was printed. */
+/* Set up both targets, with the daemons that have to be started.  CLI_OK, or a message was
+ * printed. */
 static int find_targets(cli *c, const options *o, hosts *h, const char *const *first,
                         const char *const *second)
 {

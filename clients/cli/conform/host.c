@@ -56,7 +56,7 @@ static void remove_files(const host *h)
     rmdir(h->folder);
 }
 
-/* Daemons whose files the handler of signals removes; the kernel ends the daemons themselves. */
+/* Daemons that the handler of signals ends, and whose files it removes. */
 static const host *volatile open_hosts[2];
 
 static void on_signal(int number)
@@ -64,7 +64,7 @@ static void on_signal(int number)
     for (size_t i = 0; i < COUNT(open_hosts); i++)
         if (open_hosts[i] != NULL) {
             if (open_hosts[i]->pid > 0)
-                kill(open_hosts[i]->pid, SIGKILL);
+                kill(open_hosts[i]->pid, SIGTERM); /* it removes its copies of plugins */
             remove_files(open_hosts[i]);
         }
     signal(number, SIG_DFL);
@@ -75,20 +75,22 @@ static void watch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 
-    for (size_t i = 0; i < COUNT(numbers); i++)
-        if (signal(numbers[i], on_signal) == SIG_IGN)
-            signal(numbers[i], SIG_IGN); /* as nohup wants it */
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        void (*before)(int) = signal(numbers[i], on_signal);
+        if (before != SIG_DFL && before != on_signal)
+            signal(numbers[i], before); /* that of the verb, or SIG_IGN of nohup */
+    }
 }
 
 /* -- start and stop -- */
 
-/* Replace the child by the daemon, which dies with this command however that ends. */
+/* Replace the child by the daemon, which ends with this command however that ends. */
 static void become(char *const *argv, pid_t parent)
 {
     int null = open("/dev/null", O_RDWR);
 
     setpgid(0, 0); /* Ctrl-C is for this command, which then ends the daemon */
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(127);
     for (int fd = 0; fd < 3 && null >= 0; fd++)

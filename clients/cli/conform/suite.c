@@ -78,8 +78,8 @@ static bool is_gone(ending state)
     return state == STATE_LOST || state == STATE_STUCK;
 }
 
-/* Connect to the daemon of `t` again; one that this command has started is first ended.  Returns owned
- * text about its end; NULL: it or its device is gone, and a message was printed. */
+/* Connect to the daemon of `t` again; one that this command has started is first ended.  Returns
+ * owned text about its end; NULL: it or its device is gone, and a message was printed. */
 static char *connect_again(run *r, target *t)
 {
     bool views = t->views;
@@ -181,8 +181,8 @@ static verdict ask_device(run *r, const trial *t, const outcome *want, outcome *
     return VERDICT_SLOWER;
 }
 
-/* Make a call on both targets and count what came of it.  `keep`: where the reference's outcome goes,
- * or NULL.  false: the rest of the operator and dtype is left out. */
+/* Make a call on both targets and count what came of it.  `keep`: where the reference's outcome
+ * goes, or NULL.  false: the rest of the operator and dtype is left out. */
 static bool try(run *r, const trial *t, outcome *keep)
 {
     outcome want, got;
