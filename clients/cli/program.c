@@ -277,8 +277,34 @@ static int run(cli *c)
     return finish(c, rc);
 }
 
+/* Add member "dynamic" to `params` from "x=0,y=0": dimensions by the names of inputs.  false: a
+ * usage message was printed. */
+static bool add_dynamic(cli *c, cJSON *params, const char *text)
+{
+    cJSON *dynamic = need(cJSON_AddObjectToObject(params, "dynamic"));
+
+    for (const char *at = text; at != NULL;) {
+        const char *end = at + strcspn(at, ","), *equals = strchr(at, '=');
+        char *stop = NULL;
+        long dim = equals != NULL ? strtol(equals + 1, &stop, 10) : -1;
+        if (stop != end || stop == equals + 1 || dim < 0 || equals == at) {
+            usage(c, "--dynamic: '%.*s' is not NAME=DIMENSION", (int)(end - at), at);
+            return false;
+        }
+        char *name = need(strndup(at, (size_t)(equals - at)));
+        cJSON *dims = cJSON_GetObjectItemCaseSensitive(dynamic, name);
+        if (dims == NULL)
+            dims = need(cJSON_AddArrayToObject(dynamic, name));
+        cJSON_AddItemToArray(dims, need(cJSON_CreateNumber((double)dim)));
+        free(name);
+        at = *end == ',' ? end + 1 : NULL;
+    }
+    return true;
+}
+
 static int show_capture(cli *c)
 {
+    const char *dynamic = take_option(c, "--dynamic");
     bool whole = take_flag(c, "--whole"), reals = take_flag(c, "--reals"),
          numbers = take_flag(c, "--numbers"), as_dot = take_flag(c, "--dot");
     dpc_answer *a;
@@ -290,6 +316,10 @@ static int show_capture(cli *c)
     params_bool(params, "whole", whole);
     params_bool(params, "numbers", numbers);
     cJSON_AddItemToObject(params, "fakes", need(cJSON_CreateBool(!reals)));
+    if (dynamic != NULL && !add_dynamic(c, params, dynamic)) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
     if ((rc = request(c, "program.capture", params, &a)) != CLI_OK)
         return rc;
     about = params_new();
@@ -368,9 +398,10 @@ const verb verbs_program[] = {
      "functionalize",
      pass},
     {"program capture",
-     "FILE [NAME=JSON...] [--whole] [--reals] [--numbers] [--dot] [--deadline-ms N]",
-     "print the calls that a program makes, below autograd, as a program; nothing is computed, "
-     "except with --reals",
+     "FILE [NAME=JSON...] [--dynamic NAME=DIM,...] [--whole] [--reals] [--numbers] [--dot] "
+     "[--deadline-ms N]",
+     "print the calls that a program makes, below autograd, as a program, for any size of the "
+     "dimensions of --dynamic; nothing is computed, except with --reals",
      capture},
     {"program grad", "FILE [NAME=JSON...] --wrt NAME,... [--min-cut [--memory BYTES]]",
      "print the programs of the gradients of inputs: a forward that saves values, and a backward",

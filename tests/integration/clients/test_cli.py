@@ -294,6 +294,19 @@ def test_programs_of_files_do_not_stay_in_a_shared_session(f):
     equal(f.json("raw", "session.get", *shared)["account"]["programs"]["count"], 0)
 
 
+def test_a_capture_for_any_size(f):
+    path = os.path.join(f.dir, "d.json")
+    with open(path, "w") as out:
+        json.dump({"inputs": [{"name": "x", "type": "Tensor"}], "outputs": ["y"],
+                   "steps": [{"op": "aten::flatten", "args": [{"ref": "x"}], "as": ["y"]}]}, out)
+    lines = f.lines("program", "capture", path, "x=[[1,2],[3,4]]", "--dynamic", "x=0,x=1")
+    contains(lines[1], "sizes [s0, s1]")
+    contains("\n".join(lines), "s0*s1 = scalar mul(s0, s1)")
+    for bad in "x", "x=", "=0", "x=0,", "x=-1", "x=0y":
+        contains(f.ctl("program", "capture", path, "x=[[1]]", "--dynamic", bad, status=2)[1], "is not NAME=DIMENSION")
+    contains(f.ctl("program", "capture", path, "x=[[1]]", "--dynamic", "z=0", status=1)[1], "no input 'z'")
+
+
 def test_a_program_whose_inputs_have_values(f):
     path = os.path.join(f.dir, "v.json")
     program = {"inputs": {"x": {"data": [1, -2]}, "n": 3}, "outputs": ["y"],
