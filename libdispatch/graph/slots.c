@@ -314,9 +314,10 @@ static void enter_return(dpi_functional *f, uint32_t i, uint32_t k)
     const dpi_step *s = &f->r.from->steps[i];
     const dp_schema *schema = f->r.from->ops[s->operand].schema;
     dpi_slot *slot = &f->slots[s->ret + k];
-    dp_ref of = schema->ret_view[k] >= 0 ? f->r.from->links[s->args + schema->ret_view[k]] : 0;
+    int viewed = dpi_viewed_by(f->r.from, schema, &f->r.from->links[s->args], k);
+    dp_ref of = viewed >= 0 ? f->r.from->links[s->args + (uint32_t)viewed] : 0;
 
-    if (schema->ret_view[k] < 0) {
+    if (viewed < 0) {
         if (f->r.from->values[s->ret + k].written != 0)
             slot->kind = DPI_SLOT_ROOT;
         return;

@@ -52,8 +52,14 @@ static const dpi_view views[] = {
 
 const dpi_view *dpi_view_of(const dp_program *p, const dpi_step *s)
 {
-    static const dpi_view other = {"", DPI_VIEW_OTHER, NULL};
-    const char *name = p->ops[s->operand].schema->name;
+    static const dpi_view other = {"", DPI_VIEW_OTHER, NULL}, itself = {"", DPI_VIEW_ITSELF, NULL};
+    static const dpi_view perhaps = {"", DPI_VIEW_PERHAPS, NULL};
+    const dp_schema *schema = p->ops[s->operand].schema;
+    const char *name = schema->name;
+
+    if (schema->ret_view[0] < 0 && dpi_viewed_by(p, schema, &p->links[s->args], 0) >= 0)
+        return dpi_dropout_of(p, schema, &p->links[s->args]) == DPI_DROPS_NOTHING ? &itself
+                                                                                  : &perhaps;
 
     for (size_t i = 0; i < DPI_COUNT(views); i++) {
         size_t n = strlen(views[i].name);

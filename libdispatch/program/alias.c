@@ -51,6 +51,57 @@ dpi_share dpi_share_any(const dp_builder *b, const dp_ref *refs, size_t n, bool 
     return all;
 }
 
+/* Operators that may return their first argument, though their schemas do not say so, as
+ * PyTorch's. */
+static const char *const quiet[] = {"aten::atleast_1d",
+                                    "aten::atleast_2d",
+                                    "aten::atleast_3d",
+                                    "aten::type_as",
+                                    "aten::to_dense",
+                                    "aten::sum_to_size",
+                                    "aten::dropout",
+                                    "aten::feature_dropout",
+                                    "aten::alpha_dropout",
+                                    "aten::native_dropout",
+                                    "aten::feature_alpha_dropout",
+                                    "aten::conj_physical"};
+
+/* Does the operator with this schema return its first argument unless argument 2, train, is true
+ * and argument 1, a probability, is not 0? */
+static bool is_dropout(const dp_schema *s)
+{
+    size_t n = strlen(s->base), suffix = strlen("dropout");
+
+    return n >= suffix && strcmp(s->base + n - suffix, "dropout") == 0 && s->n_args == 3;
+}
+
+dpi_dropping dpi_dropout_of(const dp_program *p, const dp_schema *s, const dp_ref *args)
+{
+    const dp_value *chance, *train;
+
+    if (!is_dropout(s))
+        return DPI_DROPS_PERHAPS;
+    chance = dp_program_constant(p, args[1]);
+    train = dp_program_constant(p, args[2]);
+    if (train == NULL || train->tag != DP_TAG_BOOL)
+        return DPI_DROPS_PERHAPS;
+    if (!train->u.b)
+        return DPI_DROPS_NOTHING;
+    bool some = chance != NULL && chance->tag == DP_TAG_DOUBLE && chance->u.d != 0;
+    return some ? DPI_DROPS_SOME : DPI_DROPS_PERHAPS;
+}
+
+int dpi_viewed_by(const dp_program *p, const dp_schema *s, const dp_ref *args, uint32_t i)
+{
+    bool may = false;
+
+    if (s->ret_view[i] >= 0 || i > 0)
+        return s->ret_view[i];
+    for (size_t k = 0; k < DPI_COUNT(quiet) && !may; k++)
+        may = strcmp(quiet[k], s->name) == 0;
+    return may && dpi_dropout_of(p, s, args) != DPI_DROPS_SOME ? 0 : -1;
+}
+
 /* -- aliases of outputs -- */
 
 /* Return the alias of output i, whose memory is not an input's.  `leader`: index of the output that
@@ -141,9 +192,11 @@ static void write_through_call(dp_program *p, const dpi_step *s)
     const dpi_op_use *use = &p->ops[s->operand];
     const dp_ref *args = &p->links[s->args];
 
-    for (uint32_t i = 0; i < s->n_rets; i++)
-        if (use->schema->ret_view[i] >= 0)
-            write_to(p, args[use->schema->ret_view[i]], p->values[s->ret + i].written);
+    for (uint32_t i = 0; i < s->n_rets; i++) {
+        int viewed = dpi_viewed_by(p, use->schema, args, i);
+        if (viewed >= 0)
+            write_to(p, args[viewed], p->values[s->ret + i].written);
+    }
     for (uint32_t i = 0; i < s->n_args; i++)
         if (use->written >> i & 1)
             write_to(p, args[i], use->schema->written >> i & 1 ? DPI_WRITTEN : DPI_PERHAPS_WRITTEN);

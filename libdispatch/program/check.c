@@ -139,7 +139,7 @@ static int add_call(dp_builder *b, const dp_step *s, const dp_bound *bound, cons
     for (uint32_t i = 0; i < bound->n_args; i++)
         dpi_add_link(b, step, refs[i]);
     for (uint32_t i = 0; i < bound->n_rets; i++) {
-        int viewed = schema->ret_view[i];
+        int viewed = dpi_viewed_by(&b->p, schema, refs, i);
         bool same = schema->ret_alias[i] >= 0;
         dpi_add_value(b, step,
                       (dpi_value_info){.tags = return_tags(&schema->rets[i]),
@@ -213,9 +213,8 @@ static int add_bind(dp_builder *b, const dp_step *s)
 
 static int check_call(dp_builder *b, const dp_step *s)
 {
-    dp_arena *a = &b->ctx->arena;
-    dp_value *args = dp_arena_alloc_n(a, s->n_args, sizeof(*args));
-    dp_kwarg *kwargs = dp_arena_alloc_n(a, s->n_kwargs, sizeof(*kwargs));
+    dp_value *args = dp_arena_alloc_n(&b->ctx->arena, s->n_args, sizeof(*args));
+    dp_kwarg *kwargs = dp_arena_alloc_n(&b->ctx->arena, s->n_kwargs, sizeof(*kwargs));
     dp_bound bound;
     dpi_kinds kinds = {0};
 

@@ -241,6 +241,28 @@ def test_fold_freezes_constants_before_its_deadline(f):
                    "DeadlineExceeded")
 
 
+def test_operators_that_return_their_argument_share_its_memory(f):
+    """The schemas of dropout and type_as do not say that they may."""
+    with f.connect() as d:
+        def made(op, *args):
+            return create(d, [step("neg", ref("x"), as_="h"), step(op, ref("h"), *args, as_="y"),
+                              step("relu_", ref("y"), as_="z"), step("add.Tensor", ref("y"), ref("h"), as_="s")], "s")
+
+        def ran(p):
+            d.call("session.set", seed=3)
+            return run(d, p, x={"data": [1, -2]})[0]["data"]
+        eval_, train = made("dropout", 0.5, False), made("dropout", 0.5, True)
+        equal(ran(eval_), [0, 4])
+        for p in (eval_, train):
+            for passes in (["functionalize"], ["dead"], ["functionalize", "common", "dead"]):
+                equal(ran(d.call("program.pass", program=p, passes=passes)["program"]), ran(p), f"{passes}")
+        for p, op in (made("type_as", ref("x")), "type_as"), (made("atleast_1d"), "atleast_1d"):
+            equal(ran(p), [0, 4])
+            equal(ran(d.call("program.pass", program=p, passes=["dead", "common"])["program"]), [0, 4])
+            raises(lambda: d.call("program.pass", program=p, passes=["functionalize"]), "NotImplementedError",
+                   "step 2: aten::relu_ cannot be made functional: it writes to what may be a view or a copy")
+
+
 def test_a_program_can_be_read(f):
     with f.connect() as d:
         p = create(d, [step("mul.Tensor", ref("x"), ref("k"), as_="y"),
