@@ -56,7 +56,11 @@ def load(path: "str | os.PathLike[str]", prefix: str | None = None, named: bool 
         answer = c.call("store.load", **params)
     finally:
         fd.close()
-    return {name: wrap(t, c) for name, t in answer["tensors"].items()}
+    try:
+        return {name: wrap(t, c) for name, t in answer["tensors"].items()}
+    except BaseException:  # an interrupt
+        c._drop_outputs(answer)
+        raise
 
 
 def name_tensor(t: Tensor, name: str) -> None:
