@@ -417,4 +417,6 @@ def program(f: Callable[..., Any]) -> Program:
 
     `f` takes tensors and returns tensors; it may call operators, backward() and optimizers, and read shapes, but no
     values.  Tensors that it uses besides its arguments, such as weights, are used as they are at each call."""
+    if not callable(f):
+        raise TypeError(f"program() takes a function, got {type(f).__name__}")
     return Program(f)

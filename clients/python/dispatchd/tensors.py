@@ -82,6 +82,9 @@ class Tensor(Operators, Layout, metaclass=_Methods):
                                    "session; copy it with dispatchd.tensor(x.numpy())")
             if c.pipelined:
                 c.holding(self)
+            if own._recording is not None and self._h in own._recording._handles:
+                raise RuntimeError("a function that becomes a program gives its argument to another thread: a program has the "
+                                   "calls of one thread; return the tensor, and use it there")
         cell = self._cell
         if cell[0] is None and cell[3] is not c:
             cell[3].settle()

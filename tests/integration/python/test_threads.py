@@ -185,6 +185,25 @@ def test_a_forked_child_has_its_own_session():
     equal((x + 1).tolist(), [2.0] * 3, "the parent goes on")
 
 
+def test_a_recorded_function_gives_its_argument_to_a_thread():
+    said = []
+
+    def work(a):
+        try:
+            a * 2
+        except RuntimeError as e:
+            said.append(str(e))
+
+    def f(a):
+        t = threading.Thread(target=work, args=(a,))
+        t.start()
+        t.join()
+        return a + 1
+    equal(dd.program(f)(dd.ones(2)).tolist(), [2.0, 2.0])
+    contains(said[0], "another thread")
+    fails(lambda: dd.program(3), TypeError, "int")
+
+
 def test_a_thread_closes_its_own_connection():
     x = dd.ones(2)
     said = []
