@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any, Mapping
 
 from .client import Fd
+from .connection import Connection
 from .defaults import current
 from .encode import connection_of
+from .errors import Error
 from .tensors import Tensor, wrap
 
 
@@ -26,14 +29,17 @@ def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]
     c = connection_of(first) if first is not None else current()
     for t in tensors.values():
         t._handle_on(c)
-    path = os.fspath(path)
+    path = os.path.realpath(path)  # the file that a link names is replaced, and not the link
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise (IsADirectoryError if os.path.isdir(path) else FileExistsError)(
+            errno.EISDIR if os.path.isdir(path) else errno.EEXIST, "a saved file replaces files only, and this is none", path)
     beside = f"{path}.{os.getpid()}.new"
     fd = Fd(beside, "w+")
     try:
         params: dict[str, Any] = {"fd": fd, "tensors": {k: t._h for k, t in tensors.items()}}
         if metadata is not None:
             params["metadata"] = dict(metadata)
-        c.call("store.save", **params)
+        _named(c, path, "store.save", params)
         os.fsync(fd.fd)
         os.rename(beside, path)
     except BaseException:
@@ -42,6 +48,16 @@ def save(tensors: "Mapping[str, Tensor] | Tensor", path: "str | os.PathLike[str]
         raise
     finally:
         fd.close()
+
+
+def _named(c: Connection, path: str, method: str, params: dict[str, Any]) -> Any:
+    """Call a method with the descriptor of a file; its error names the file."""
+    try:
+        return c.call(method, **params)
+    except Error as e:
+        e.message = e.message.replace("'descriptor 0'", repr(path))
+        e.args = (e.message,)
+        raise
 
 
 def load(path: "str | os.PathLike[str]", prefix: str | None = None, named: bool = False) -> dict[str, Tensor]:
@@ -53,7 +69,7 @@ def load(path: "str | os.PathLike[str]", prefix: str | None = None, named: bool 
     fd = Fd(os.fspath(path))
     try:
         params: dict[str, Any] = {"fd": fd, "named": named} if prefix is None else {"fd": fd, "named": named, "prefix": prefix}
-        answer = c.call("store.load", **params)
+        answer = _named(c, os.fspath(path), "store.load", params)
     finally:
         fd.close()
     try:
