@@ -35,21 +35,23 @@ class Generator:
 
     def __del__(self) -> None:
         c = getattr(self, "_c", None)
-        if c is not None and not c.session.closed:
-            c.forget("generator.release", "generators", [self._h])
+        if c is not None:
+            c.session.forget(c, "generator.release", "generators", [self._h])
 
     def _handle_on(self, c: Connection) -> str:
-        if c.session is not self._c.session:
-            raise RuntimeError("a generator of another connection's session is used: make one with this connection")
+        self._c.session.check(c, "a generator")
+        if c is not self._c and c.pipelined:
+            c.holding(self)
         return f'{{"generator":{self._h}}}'
 
     def manual_seed(self, seed: int) -> "Generator":
         """Begin again with a seed, and return the generator."""
         seed = int(seed)
-        fresh = self._c.call("generator.create", device=self.device, seed=seed if seed >= 0 else str(seed))
-        state = self._c.call("generator.state", generator=fresh["generator"])["state"]
-        self.set_state(wrap(state, self._c))
-        self._c.call("generator.release", generators=[fresh["generator"]])
+        c = self._c.session.here()
+        fresh = c.call("generator.create", device=self.device, seed=seed if seed >= 0 else str(seed))
+        state = c.call("generator.state", generator=fresh["generator"])["state"]
+        self.set_state(wrap(state, c))
+        c.call("generator.release", generators=[fresh["generator"]])
         self._seed = seed
         return self
 
@@ -65,11 +67,12 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Return the state as a tensor of bytes, for set_state() or torch.Generator.set_state()."""
-        return wrap(self._c.call("generator.state", generator=self._h)["state"], self._c)  # type: ignore[no-any-return]
+        c = self._c.session.here()
+        return wrap(c.call("generator.state", generator=self._h)["state"], c)  # type: ignore[no-any-return]
 
     def set_state(self, state: Tensor) -> None:
         """Continue from a state of get_state()."""
-        c = self._c
+        c = self._c.session.here()
         c.waited("generator.set_state", f'"generator":{self._h},"state":{encode(state, c)}')
 
 

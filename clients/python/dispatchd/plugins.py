@@ -27,9 +27,15 @@ class Object:
         self.kind, self.plugin = answer.get("kind"), answer.get("plugin")
 
     def _handle_on(self, c: Connection) -> str:
-        if c.session is not self._c.session:
-            raise RuntimeError("an object of another connection's session is used")
+        self._c.session.check(c, "an object")
+        if c is not self._c and c.pipelined:
+            c.holding(self)
         return f'{{"object":{self._h}}}'
+
+    def __del__(self) -> None:
+        c = getattr(self, "_c", None)
+        if c is not None:
+            c.session.forget(c, "object.release", "objects", [self._h])
 
     def __repr__(self) -> str:
         return f"<{self.kind} of plugin {self.plugin}>"

@@ -321,9 +321,7 @@ class _Made:
     def __del__(self) -> None:
         """Let the daemon forget the program when the connection's next message is sent.  A thread that has just taken it out
         of Program._made, and is about to run it, keeps it."""
-        c = self.c.session.first() or self.c  # a thread's connection may have ended
-        if not c.session.closed:
-            c.forget("program.release", "program", self.number)
+        self.c.session.forget(self.c, "program.release", "program", self.number)
 
 
 class Program:

@@ -12,6 +12,8 @@ from .errors import Closed, DaemonLost
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
 if TYPE_CHECKING:
+    from typing import Any
+
     from .connection import Connection
 
 _HANDLES = 1 << 36  # handles of one connection
@@ -31,6 +33,19 @@ class Session:
     def error(self) -> Exception:
         """Return the exception for a use of this session after its end."""
         return (DaemonLost if self.lost else Closed)(self.closed)
+
+    def check(self, c: "Connection", kind: str) -> None:
+        """Raise the error about a `kind` of this session that a call on connection `c` takes, if it cannot."""
+        for session in self, c.session:
+            if session.closed:
+                raise session.error()
+        if c.session is not self:
+            raise RuntimeError(f"{kind} of another connection's session is used: make one with this connection")
+
+    def forget(self, c: "Connection", method: str, name: str, what: Any) -> None:
+        """Send a notification before the next message of `c`, or of the first connection: that of a thread may have ended."""
+        if not self.closed:
+            (self.first() or c).forget(method, name, what)
 
     def end(self, c: "Connection") -> None:
         """Close `c`, and the other connections that no thread uses just now: each of these sees the end by itself."""

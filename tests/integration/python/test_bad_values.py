@@ -13,7 +13,7 @@ import pickle
 import sys
 import tempfile
 
-from harness import contains, equal, main
+from harness import BUILD, contains, equal, main
 
 try:
     import numpy as np
@@ -262,6 +262,43 @@ def test_states_and_options_of_optimizers():
                 (lib_p * lib_p * 3).sum().backward()
                 lib_o.step()
         equal([round(v, 5) for v in p.tolist()], [round(v, 5) for v in q.tolist()])
+
+
+def test_what_is_no_file_is_not_replaced():
+    with tempfile.TemporaryDirectory() as folder:
+        path, link, fifo, old = (os.path.join(folder, n) for n in ("file", "link", "fifo", "old"))
+        os.symlink(path, link)
+        os.mkfifo(fifo)
+        dd.save({"a": x}, link)
+        equal((os.path.islink(link), dd.load(path)["a"].shape), (True, (2, 3)), "the file of a link")
+        refused([(lambda: dd.save({"a": x}, fifo), FileExistsError, fifo), (lambda: dd.save({"a": x}, folder), IsADirectoryError, folder)])
+        with open(old, "w", encoding="ascii") as f:
+            f.write("no tensors are in this file")
+        refused([(lambda: dd.load(old), ValueError, repr(old), "safetensors")])
+        equal(sorted(os.listdir(folder)), ["fifo", "file", "link", "old"])
+
+
+def test_objects_are_released():
+    plugin = os.path.join(BUILD, "tests", "plugins", "packed.so")
+    if not os.path.exists(plugin):
+        print("skipped: the test plugins are not built")
+        return
+    dd.plugins.load(plugin)
+    kept = dd.ops.packed.prepack(dd.ones(2, 2))
+    for _ in range(5):
+        dd.ops.packed.twice(kept)
+    dd.ones(1)
+    equal(len(dd.current().call("object.list")["objects"]), 1)
+    g = dd.Generator()
+    with dd.connect():
+        y = dd.ones(2, 2)
+        for f in (lambda: dd.ops.packed.linear(y, kept)), (lambda: dd.rand(2, generator=g)):
+            try:
+                f()
+            except RuntimeError as e:
+                contains(str(e), "another connection's session")
+            else:
+                raise AssertionError("an object of another session was used")
 
 
 def test_a_file_that_is_not_written_leaves_nothing():
