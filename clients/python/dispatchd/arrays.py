@@ -4,16 +4,14 @@ large in a memfd that the daemon maps without a copy."""
 from __future__ import annotations
 
 import array
-import math
 import mmap
 import os
-import struct
 import sys
 import weakref
 from functools import reduce
 from typing import Any
 
-from . import dtypes
+from . import dtypes, elements
 from .client import share
 from .connection import Connection
 from .defaults import current
@@ -22,8 +20,6 @@ from .tensors import Tensor, make
 
 _SHARE_FROM = 1 << 16  # bytes from which the daemon maps a memfd and does not copy it
 _MOST_DIMS = 64  # dimensions of a tensor
-_CODES = {"uint8": "B", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float16": "e", "float32": "f",
-          "float64": "d", "complex64": "f", "complex128": "d", "bool": "?"}
 _NUMPY = {"b1": "bool", "u1": "uint8", "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64", "f2": "float16",
           "f4": "float32", "f8": "float64", "c8": "complex64", "c16": "complex128"}
 _PYTHON = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32, complex: dtypes.complex64}  # a bool is an int, too
@@ -289,60 +285,7 @@ def _from_list(data: Any, wanted: dtypes.dtype | None, c: Connection, device: An
         flat = [_plain(v) for v in flat]
         _infer(flat)  # refuses what is no number
     kind = wanted or _infer(given)
-    return create(c, kind, shape, _pack(flat, kind), device)
-
-
-def _pack(flat: list[Any], kind: dtypes.dtype) -> bytes:
-    if kind.is_complex:
-        flat = [part for v in flat for z in (_as(complex, v, kind),) for part in (z.real, z.imag)]
-    elif kind == "bool":
-        flat = [bool(v) for v in flat]
-    elif any(isinstance(v, complex) for v in flat):
-        odd = next(v for v in flat if isinstance(v, complex))
-        raise TypeError(f"value {odd} is complex: it cannot be converted to {kind}; its .real and .imag can")
-    elif kind.kind in "iu":
-        endless = [v for v in flat if v - v != 0]
-        if endless:
-            raise ValueError(f"value {endless[0]} cannot be converted to {kind}, which has only finite integers")
-        flat = [int(v) for v in flat]
-    if kind == "bfloat16":
-        return b"".join([_round_bfloat16(_as(float, v, kind)) for v in flat])
-    try:
-        return struct.pack(f"={len(flat)}{_CODES[kind]}", *flat)
-    except (OverflowError, struct.error):
-        if kind.kind not in "iu":  # PyTorch's floats become infinite
-            return struct.pack(f"={len(flat)}{_CODES[kind]}", *[_saturated(_as(float, v, kind), kind) for v in flat])
-        limits = dtypes.iinfo(kind)
-        worst: int = next(v for v in flat if not limits.min <= v <= limits.max)
-        said = worst if worst.bit_length() < 1024 else f"of {worst.bit_length()} bits"  # Python prints no longer ones
-        raise RuntimeError(f"value {said} cannot be converted to {kind} without overflow: it takes {limits.min} to "
-                           f"{limits.max}") from None
-    except TypeError as e:
-        raise TypeError(f"{e}: elements of {kind} are numbers") from None
-
-
-def _as(number: Any, v: Any, kind: dtypes.dtype) -> Any:
-    """Return an element as `number`, which is float or complex."""
-    try:
-        return number(v)
-    except OverflowError:
-        raise RuntimeError(f"an integer of {v.bit_length()} bits cannot be converted to {kind} without overflow: it takes at "
-                           "most 1023 bits") from None
-
-
-def _saturated(v: float, kind: dtypes.dtype) -> float:
-    try:
-        struct.pack("=" + _CODES[kind], v)
-        return v
-    except OverflowError:
-        return math.copysign(math.inf, v)
-
-
-def _round_bfloat16(v: float) -> bytes:
-    if v != v:
-        return struct.pack("=H", 0x7FC0)
-    bits: int = struct.unpack("=I", struct.pack("=f", _saturated(v, dtypes.float32)))[0]
-    return struct.pack("=H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16)
+    return create(c, kind, shape, elements.pack(flat, kind), device)
 
 
 # -- out of the daemon ----------------------------------------------------------------------------
@@ -354,22 +297,11 @@ def to_bytes(t: Tensor) -> bytearray:
     return c.call("tensor.read", tensor=t._h, **{"as": "attachment"})["attachment"]  # type: ignore[no-any-return]
 
 
-def numbers(data: bytes | bytearray, kind: dtypes.dtype) -> list[Any]:
-    """Return the elements in `data` as Python numbers."""
-    if kind == "bfloat16":
-        wide = bytearray(2 * len(data))
-        wide[2::4], wide[3::4] = data[0::2], data[1::2]
-        return list(struct.unpack(f"={len(data) // 2}f", wide))
-    n = len(data) // struct.calcsize(_CODES[kind])
-    flat = list(struct.unpack(f"={n}{_CODES[kind]}", data))
-    return [complex(a, b) for a, b in zip(flat[::2], flat[1::2])] if kind.is_complex else flat
-
-
 def to_list(t: Tensor) -> Any:
     """Return the elements as nested lists."""
     info = t._info
     shape = info["shape"]
-    flat: Any = numbers(to_bytes(t), t.dtype)
+    flat: Any = elements.numbers(to_bytes(t), t.dtype)
     if not shape:
         return flat[0]
     if 0 in shape:
