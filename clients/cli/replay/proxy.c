@@ -204,6 +204,17 @@ static bool read_side(proxy *p, tap *l, int side)
     return true;
 }
 
+/* The other side reads no more, but may have said why: only this direction ends. */
+static void give_up(tap *l, int side)
+{
+    flow *from = &l->flows[side];
+
+    from->n = from->sent = 0;
+    from->ended = from->told = true;
+    close_all(from->fds, &from->n_fds);
+    shutdown(l->fd[side], SHUT_RD);
+}
+
 /* Send what was read from one side to the other.  Returns false if the connection is broken. */
 static bool send_side(tap *l, int side)
 {
@@ -225,8 +236,10 @@ static bool send_side(tap *l, int side)
         memcpy(CMSG_DATA(h), from->fds, bytes);
     }
     ssize_t n = sendmsg(l->fd[!side], &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno == EPIPE)
+        give_up(l, side);
     if (n < 0)
-        return errno == EAGAIN || errno == EINTR;
+        return errno == EAGAIN || errno == EINTR || errno == EPIPE;
     if (rights)
         close_all(from->fds, &from->n_fds);
     from->sent += (size_t)n;

@@ -348,6 +348,21 @@ os._exit(3)
     equal([found[k] for k in ("calls", "same", "not_made")], [3, 3, 0])
 
 
+def test_the_reason_of_a_closed_connection_passes(f):
+    """The daemon answers an error and closes while the client still sends."""
+    f.record("closed", """
+for _ in range(5):
+    e = dispatchd.connect()
+    e.send_bytes(b'{"jsonrpc":"2.0","id":1,"method":"tensor.list","attachments":[%d]}\\n' % (1 << 40))
+    try:
+        while True:
+            e.send_bytes(bytes(1 << 20))
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert "attachment" in e.receive_message()["error"]["message"]
+""")
+
+
 def test_descriptors_pass_and_are_recorded(f):
     path = f.record("shared", """
 big = ones(50000)
