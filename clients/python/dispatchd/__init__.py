@@ -10,6 +10,7 @@ connection, on which the methods of the protocol can be called; docs/python.md i
 from __future__ import annotations
 
 import sys
+import threading
 from importlib import import_module
 
 from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, InvalidParams,
@@ -85,21 +86,33 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def _end_tracebacks_at_the_call() -> None:
-    """Let tracebacks of the daemon's errors end at the user's line: frames of this package say nothing to him."""
-    before = sys.excepthook
+    """Let tracebacks of the daemon's errors, of the system's, and of what this package raises on purpose end at the user's
+    line: frames of this package say nothing to him, unless it has a fault."""
+    before, before_in_thread = sys.excepthook, threading.excepthook
     folder = __file__.rpartition("__init__")[0]
 
+    def cut(error: BaseException | None, traceback: Any) -> None:
+        last = inner = entry = traceback
+        while entry is not None:
+            if not entry.tb_frame.f_code.co_filename.startswith(folder):
+                last = entry
+            inner, entry = entry, entry.tb_next
+        if inner is last or last is None:
+            return
+        if not isinstance(error, (Error, Closed, OSError)):
+            from opcode import opmap
+            if inner.tb_frame.f_code.co_code[inner.tb_lasti] != opmap["RAISE_VARARGS"]:
+                return
+        last.tb_next = None
+
     def hook(kind: Any, error: BaseException, traceback: Any) -> None:
-        if isinstance(error, (Error, Closed, DaemonLost)):
-            last = entry = traceback
-            while entry is not None:
-                if not entry.tb_frame.f_code.co_filename.startswith(folder):
-                    last = entry
-                entry = entry.tb_next
-            if last is not None:
-                last.tb_next = None
+        cut(error, traceback)
         before(kind, error, traceback)
-    sys.excepthook = hook
+
+    def hook_in_thread(args: Any) -> None:
+        cut(args.exc_value, args.exc_traceback)
+        before_in_thread(args)
+    sys.excepthook, threading.excepthook = hook, hook_in_thread
 
 
 _end_tracebacks_at_the_call()

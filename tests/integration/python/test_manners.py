@@ -63,11 +63,16 @@ def test_errors_are_pythons():
 
 
 def test_a_traceback_ends_at_the_users_line():
-    program = "import dispatchd as dd\nx = dd.ones(2, 3)\ndef f():\n    return x @ x\nf()\n"
-    done = subprocess.run([sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=60)
-    equal(done.returncode, 1)
-    equal([line for line in done.stderr.split("\n") if line.startswith("  File")],
-          ['  File "<string>", line 5, in <module>', '  File "<string>", line 4, in f'], done.stderr)
+    def frames(call, begin="f()"):
+        program = f"import threading, dispatchd as dd\nx = dd.ones(2, 3)\ndef f():\n    return {call}\n{begin}\n"
+        done = subprocess.run([sys.executable, "-c", program], env=ENV, capture_output=True, text=True, timeout=60)
+        contains(done.stderr, "Traceback")
+        return [line[8:] for line in done.stderr.split("\n") if line.startswith("  File")]
+    for call in "x @ x", "dd.tensor([[1, 2], [3]])", "x['a']", "dd.optim.Adam(3)", "dd.load('/no/where')", "dd.add(x, object())":
+        equal(frames(call), ['<string>", line 5, in <module>', '<string>", line 4, in f'], call)
+    equal(frames("x @ x", "threading.Thread(target=f).start()")[-1], '<string>", line 4, in f', "in a thread")
+    equal(frames("dd.program(lambda a: 1 / 0)(x)")[-1], '<string>", line 4, in <lambda>', "an error of the user's own")
+    less(2, len(frames("dd.api.Namespace(3)")), "frames where the package did not raise on purpose")
 
 
 def test_pipelined_errors_name_the_line_of_the_call():
