@@ -87,3 +87,20 @@ uint64_t dpi_checkpoint_bytes(const dpi_checkpoint *c)
     }
     return bytes;
 }
+
+int dpi_checkpoint_tensors(dp_ctx *ctx, dp_value *v)
+{
+    uint32_t n = v->tag == DP_TAG_LIST ? v->len : 0, i = 0;
+
+    while (i < n && v->u.values[i].tag == DP_TAG_TENSOR)
+        i++;
+    if (n == 0 || i < n)
+        return 0;
+    dp_tensor **list = dp_arena_alloc_n(&ctx->arena, n, sizeof(dp_tensor *));
+    if (list == NULL)
+        return dpi_no_memory(&ctx->error, "a checkpoint");
+    for (i = 0; i < n; i++)
+        list[i] = v->u.values[i].u.t;
+    *v = dp_tensors(list, n);
+    return 0;
+}

@@ -67,6 +67,9 @@ struct dpi_checkpoint {
 int dpi_checkpoint_new(dp_ctx *ctx, const dp_program *p, dpi_checkpoint **out);
 /* Charge `bytes` more to the checkpoint's account. */
 int dpi_checkpoint_charge(dp_ctx *ctx, dpi_checkpoint *c, size_t bytes);
+/* If `*v` is a list of values that are all tensors, as an input without a type may be, make it a
+ * list of tensors, in the context's memory.  DP_ERESOURCE: no memory. */
+int dpi_checkpoint_tensors(dp_ctx *ctx, dp_value *v);
 dpi_checkpoint *dpi_checkpoint_ref(dpi_checkpoint *c);
 void dpi_checkpoint_unref(dpi_checkpoint *c); /* NULL is fine */
 /* Return the bytes of the tensors among the inputs. */

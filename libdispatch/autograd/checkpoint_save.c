@@ -276,25 +276,6 @@ static int reserve(dp_ctx *ctx, dpi_checkpoint *c, const dp_value *inputs)
                : dpi_no_memory(&ctx->error, "a checkpoint");
 }
 
-/* If `*v` is a list of values that are all tensors, as an input without a type may be, make it a
- * list of tensors, in the context's memory. */
-static int take_tensors(dp_ctx *ctx, dp_value *v)
-{
-    uint32_t n = v->tag == DP_TAG_LIST ? v->len : 0, i = 0;
-
-    while (i < n && v->u.values[i].tag == DP_TAG_TENSOR)
-        i++;
-    if (n == 0 || i < n)
-        return 0;
-    dp_tensor **list = dp_arena_alloc_n(&ctx->arena, n, sizeof(dp_tensor *));
-    if (list == NULL)
-        return dpi_no_memory(&ctx->error, "a checkpoint");
-    for (i = 0; i < n; i++)
-        list[i] = v->u.values[i].u.t;
-    *v = dp_tensors(list, n);
-    return 0;
-}
-
 int dpi_checkpoint_save(dp_ctx *ctx, dpi_checkpoint *c, const dp_value *given)
 {
     char *at = ctx->arena.at;
@@ -306,7 +287,7 @@ int dpi_checkpoint_save(dp_ctx *ctx, dpi_checkpoint *c, const dp_value *given)
     if (rc == 0)
         dp_copy_n(inputs, given, n, sizeof(*inputs));
     for (uint32_t i = 0; i < n && rc == 0; i++)
-        rc = take_tensors(ctx, &inputs[i]);
+        rc = dpi_checkpoint_tensors(ctx, &inputs[i]);
     if (rc == 0)
         rc = reserve(ctx, c, inputs);
 
