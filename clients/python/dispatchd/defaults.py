@@ -49,6 +49,8 @@ def current() -> Connection:
     elif here.session.closed:
         del local.current
         return current()
+    elif here.thread != threading.get_ident():  # use() in another thread than that of connect()
+        return here.session.here()
     return here
 
 

@@ -204,6 +204,25 @@ def test_a_recorded_function_gives_its_argument_to_a_thread():
     fails(lambda: dd.program(3), TypeError, "int")
 
 
+def test_a_connection_that_several_threads_use():
+    """Each has one of its own in the session, on which its modes are set."""
+    with dd.connect() as c:
+        w = dd.ones(2, requires_grad=True)
+        said = []
+
+        def work(k):
+            dd.use(c)
+            with dd.no_grad():
+                said.append((w * k).requires_grad)
+            said.append(any(dd.full((2,), k * 100 + i).tolist() != [k * 100 + i] * 2 for i in range(100)))
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        equal((said, (w * 2).requires_grad), ([False] * 8, True))
+
+
 def test_a_thread_closes_its_own_connection():
     x = dd.ones(2)
     said = []
