@@ -139,7 +139,16 @@ static void copy_parts(pending *p, const message *m)
     }
 }
 
-static void take_request(traffic *t, const message *m, const cJSON *json, const int *fds, int n)
+/* Take the attachments of a message that has one request. */
+static void move_parts(pending *p, message *m)
+{
+    p->parts.parts = m->parts;
+    p->parts.n_parts = m->n_parts;
+    m->parts = NULL;
+    m->n_parts = 0;
+}
+
+static void take_request(traffic *t, message *m, const cJSON *json, const int *fds, int n)
 {
     const cJSON *id = member(json, "id"), *params = member(json, "params");
     pending *p = append(t);
@@ -158,7 +167,10 @@ static void take_request(traffic *t, const message *m, const cJSON *json, const 
     params_text(request, "method", text_of(json, "method"));
     cJSON *copy = params ? need(cJSON_Duplicate(params, true)) : params_new();
     cJSON_AddItemToObject(request, "params", copy);
-    copy_parts(p, m);
+    if (json == m->json)
+        move_parts(p, m);
+    else
+        copy_parts(p, m);
     find_memory(t, p, copy);
     p->request = json_text(request);
     cJSON_Delete(request);
@@ -204,7 +216,7 @@ static void write_notifications(traffic *t)
         write_pending(t, t->first, NULL);
 }
 
-void traffic_request(traffic *t, const message *m, const int *fds, int n)
+void traffic_request(traffic *t, message *m, const int *fds, int n)
 {
     const cJSON *one;
 

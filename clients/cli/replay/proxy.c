@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { CHUNK = 64 << 10, CLIENT = 0, DAEMON = 1 };
+enum { CHUNK = 256 << 10, CLIENT = 0, DAEMON = 1 };
 
 /* One direction of a connection. */
 typedef struct flow {

@@ -153,8 +153,9 @@ typedef struct traffic {
     } * maps;          /* owned */
 } traffic;
 
-/* Take a request of the client; takes ownership of the descriptors `fds` [n]. */
-void traffic_request(traffic *t, const message *m, const int *fds, int n);
+/* Take a request of the client, and the attachments of `m`; takes ownership of the descriptors
+ * `fds` [n]. */
+void traffic_request(traffic *t, message *m, const int *fds, int n);
 void traffic_answer(traffic *t, const message *m);
 /* Is the oldest request without an answer one of this method? */
 bool traffic_waits_for(const traffic *t, const char *method);
