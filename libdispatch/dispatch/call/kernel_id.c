@@ -86,6 +86,18 @@ bool dp_bound_reads_once(dp_ctx *ctx, const dp_bound *b)
     return once;
 }
 
+bool dp_bound_random(dp_ctx *ctx, const dp_bound *b)
+{
+    bool begun;
+
+    if (dpi_ctx_pin(ctx, &begun) < 0)
+        return true;
+    const dpi_entry *e = dpi_snapshot_entry(dpi_ctx_snapshot(ctx), b->op);
+    bool random = e == NULL || e->random;
+    dpi_ctx_unpin(ctx, begun);
+    return random;
+}
+
 void dp_bound_origin(dp_ctx *ctx, const dp_bound *b, dp_kernel_origin *out)
 {
     const dpi_kernel *k = NULL;

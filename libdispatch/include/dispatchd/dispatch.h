@@ -736,6 +736,9 @@ DP_API uint64_t dp_bound_kernel(dp_ctx *ctx, const dp_bound *b);
  * them?  The operator has the tag reads_once, writes no argument, and no argument requires a
  * gradient. */
 DP_API bool dp_bound_reads_once(dp_ctx *ctx, const dp_bound *b);
+/* May two calls with the same arguments differ?  The operator has the tag nondeterministic_seeded.
+ * Also true if the operator has no definition any more. */
+DP_API bool dp_bound_random(dp_ctx *ctx, const dp_bound *b);
 #define DP_KERNEL_BITS          40 /* bits of an id; the next bit of dp_bound_kernel() is 0 */
 #define DP_KERNEL_BELOW(number) ((number) & (((uint64_t)1 << DP_KERNEL_BITS) - 1))
 

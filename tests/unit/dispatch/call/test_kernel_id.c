@@ -39,6 +39,28 @@ START_TEST(bound_kernel)
 }
 END_TEST
 
+START_TEST(bound_random)
+{
+    static const dp_item plain[] = {REC_DEF("f(Tensor x) -> Tensor")};
+    static const dp_block plain_block[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 7, "t", "", plain)};
+    const dp_value self = dp_tensor_value(two);
+    dp_item tagged[] = {REC_DEF("f(Tensor x) -> Tensor")};
+    dp_block tagged_block[] = {REC_BLOCK(DP_BLOCK_LIBRARY, 7, "t", "", tagged)};
+    dp_bound b;
+
+    tagged[0].tags = "core nondeterministic_seeded";
+    dp_unit *u = rec_attach(reg, "plain", plain_block, 1);
+    ck_assert_int_eq(dp_bind(ctx, "t::f", &self, 1, NULL, 0, &b), 0);
+    ck_assert(!dp_bound_random(ctx, &b));
+    rec_detach(reg, u);
+    ck_assert(dp_bound_random(ctx, &b)); /* nothing is known about it */
+    u = rec_attach(reg, "tagged", tagged_block, 1);
+    ck_assert_int_eq(dp_bind(ctx, "t::f", &self, 1, NULL, 0, &b), 0);
+    ck_assert(dp_bound_random(ctx, &b));
+    rec_detach(reg, u);
+}
+END_TEST
+
 START_TEST(bound_origin)
 {
     static const dp_item kernel[] = {REC_IMPL("f", rec_kernel)};
@@ -110,6 +132,7 @@ UNIT_SUITE(kernel_id)
 {
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, bound_kernel);
+    tcase_add_test(tc, bound_random);
     tcase_add_test(tc, bound_origin);
     tcase_add_test(tc, calls_by_operator);
 }
