@@ -90,6 +90,11 @@
     X(METRIC_SERIES, metric_series, 4096) /* kernels whose calls server.metrics tells apart */     \
     X(METRIC_FALLBACKS, metric_fallbacks, 1024) /* operators and keys that fell back, likewise */  \
     X(STATUS_FALLBACKS, status_fallbacks, 16)   /* of these, in an answer of server.status */      \
+    X(SHADOW_QUEUE, shadow_queue, 256)          /* shadow calls that wait, of all connections */   \
+    X(SHADOW_BYTES, shadow_bytes, 64 << 20)     /* of their arguments and results */               \
+    X(SHADOW_MS, shadow_ms, 10000)              /* time for one shadow call */                     \
+    X(METRIC_SHADOWS, metric_shadows, 1024)     /* operators, devices and uids that are counted */ \
+    X(STATUS_SHADOWS, status_shadows, 16)       /* rows in an answer of server.status */           \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)
 
 #define LIMIT_VALUE_(NAME, name, value) LIMIT_##NAME = (value),

@@ -9,7 +9,9 @@
  *
  * A request runs on the main thread, which runs the event loop (libuv) and owns all sockets, or on
  * a worker thread.  Only server.c, transport/ and executor/ use libuv.  Methods use neither sockets
- * nor threads: they reach the daemon's other parts through request.daemon. */
+ * nor threads: they reach the daemon's other parts through request.daemon.
+ *
+ * Over 500 lines: methods include this header alone for all that they use of the daemon. */
 #ifndef DAEMON_REQUEST_H
 #define DAEMON_REQUEST_H
 
@@ -23,6 +25,7 @@
 struct connection;
 struct session;
 struct request;
+struct shadow_call;
 typedef struct user user; /* users.h */
 
 /* -- functions of the daemon that a method may call; any thread -- */
@@ -128,6 +131,15 @@ typedef struct sync_failures {
 } sync_failures;
 void sync_drop(sync_failures *failures); /* methods/sync.c: free the failures */
 
+/* Shadow calls of a connection: which of its calls a second backend runs, too, and how near the
+ * results must be.  See shadow.h. */
+typedef struct shadow_settings {
+    char device[DP_KEY_NAME_MAX]; /* "cpu", "npu:0" */
+    double share;                 /* of the calls, 0 to 1 */
+    double rtol, atol;            /* below 0: by the dtype, as in torch.testing.assert_close() */
+    uint64_t draws;               /* state of the random numbers that choose the calls */
+} shadow_settings;
+
 /* A connection's dispatcher state (PyTorch: the thread-local included and excluded keys, and modes
  * such as no_grad).  It is copied into request.ctx before a method runs. */
 typedef struct conn_state {
@@ -138,9 +150,10 @@ typedef struct conn_state {
     dp_keyset pinned;
     int num_threads; /* threads of a parallel kernel; 0: the default */
     dp_mode mode;
-    struct maps *maps;      /* owned; NULL: none */
-    sync_failures failures; /* since the last session.sync */
-    dp_capture *capture;    /* owned: records the calls since trace.start; NULL: none does */
+    struct maps *maps;       /* owned; NULL: none */
+    sync_failures failures;  /* since the last session.sync */
+    dp_capture *capture;     /* owned: records the calls since trace.start; NULL: none does */
+    shadow_settings *shadow; /* owned; NULL: no call is shadowed */
 } conn_state;
 
 typedef struct descriptors { /* the descriptors that came with a message */
@@ -310,6 +323,35 @@ void request_failed(request *rq, const struct method *m, int rpc, const dp_error
  * with the most calls first, is allocated in the arena of `rq->ctx`. */
 int request_fallbacks(request *rq, const char *op, dp_fallback_count **out, size_t *n,
                       dp_error *err);
+
+/* -- shadow.c: calls that a second backend runs, too; any thread -- */
+
+/* The shadow calls of an operator on a device (shadow_table.h). */
+typedef struct shadow_count {
+    const char *op; /* lives as long as the registry */
+    char device[DP_KEY_NAME_MAX];
+    uint64_t calls;   /* calls that ran, or failed, on the device */
+    uint64_t differs; /* of these, those whose results differ */
+    uint64_t failed;  /* of these, those that failed, or whose results could not be compared */
+    uint64_t dropped; /* chosen calls that were not run: over a limit, or out of memory */
+    double largest;   /* largest difference between two elements, also within the tolerance */
+} shadow_count;
+
+/* Take the arguments of the call `b`, which is about to run, if it is one to shadow; request.state
+ * has the settings.  NULL: it is not, or it was dropped. */
+struct shadow_call *request_shadow_begin(request *rq, const dp_bound *b);
+/* Queue the call `c` for the thread that runs it again, with its results `rets` [b->n_rets]; takes
+ * `c` over.  `rets` NULL: the call has failed, and is not run again. */
+void request_shadow_end(request *rq, struct shadow_call *c, const dp_bound *b,
+                        const dp_value *rets);
+/* Copy the counts that the client may see: those of its uid, or for the daemon's own uid of all.
+ * *out [*n], the rows with the most differences and failures first, is allocated in the arena of
+ * `rq->ctx`. */
+int request_shadows(request *rq, shadow_count **out, size_t *n, dp_error *err);
+/* Let no shadow call run until request_shadow_resume(): drop those that wait, and wait at most
+ * `timeout_ms` (-1: no limit) for the one that runs. */
+void request_shadow_pause(request *rq, int64_t timeout_ms);
+void request_shadow_resume(request *rq);
 
 /* -- printing.c -- */
 

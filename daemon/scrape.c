@@ -6,6 +6,7 @@
 #include "exposition.h"
 #include "methods/methods.h"
 #include "server.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -245,6 +246,32 @@ static void write_fallbacks(exposition *e, const dp_fallback_count *rows, size_t
                          2, rows[i].bytes);
 }
 
+static void write_shadows(exposition *e, const shadow_count *rows, size_t n)
+{
+    static const struct {
+        const char *name, *help;
+        size_t offset;
+    } counters[] = {
+        {"dispatchd_shadow_calls_total", "Calls that a second backend ran, too.",
+         offsetof(shadow_count, calls)},
+        {"dispatchd_shadow_differs_total", "Shadow calls whose results differ.",
+         offsetof(shadow_count, differs)},
+        {"dispatchd_shadow_failed_total", "Shadow calls that failed.",
+         offsetof(shadow_count, failed)},
+        {"dispatchd_shadow_dropped_total", "Shadow calls that were not run.",
+         offsetof(shadow_count, dropped)},
+    };
+
+    for (size_t m = 0; m < sizeof(counters) / sizeof(counters[0]); m++) {
+        exposition_metric(e, counters[m].name, "counter", counters[m].help);
+        for (size_t i = 0; i < n; i++)
+            exposition_count(
+                e,
+                (const exposition_label[]){{"operator", rows[i].op}, {"backend", rows[i].device}},
+                2, *(const uint64_t *)((const char *)&rows[i] + counters[m].offset));
+    }
+}
+
 /* -- what only the daemon's own uid sees -- */
 
 static void write_server(exposition *e, server *s)
@@ -319,11 +346,13 @@ int scrape(request *rq, char **text, size_t *bytes, dp_error *err)
     const metric_table *t = all ? &s->metrics.all : rq->conn->user->figures;
     metric_copy copy;
     dp_fallback_count *fallbacks;
-    size_t n;
+    shadow_count *shadows;
+    size_t n, n_shadows;
     figures f;
 
     if (scrape_fold(s, a, err) < 0 || metrics_copy(&s->metrics, t, a, &copy, err) < 0 ||
-        metrics_fallbacks_copy(&s->metrics, t, NULL, a, &fallbacks, &n, err) < 0)
+        metrics_fallbacks_copy(&s->metrics, t, NULL, a, &fallbacks, &n, err) < 0 ||
+        request_shadows(rq, &shadows, &n_shadows, err) < 0)
         return err->code;
     collect(s, rq->session, &f);
     if (all)
@@ -333,6 +362,7 @@ int scrape(request *rq, char **text, size_t *bytes, dp_error *err)
     write_requests(&e, &copy);
     write_calls(&e, &copy);
     write_fallbacks(&e, fallbacks, n);
+    write_shadows(&e, shadows, n_shadows);
     int rc = all ? write_operators(&e, s, a, err) : 0;
     if (rc == 0 && e.failed)
         rc = dp_error_set(err, DP_ERESOURCE, "out of memory: metrics of %zu bytes", e.len);

@@ -219,8 +219,7 @@ static int end_session(struct connection *c, const struct session *asker, uint64
     return rc;
 }
 
-/* Make the main thread start the timer that calls dp_plugin_reap(): freed device memory waits for a
- * stream that still uses it.  The function for dp_on_aside(); any thread. */
+/* Freed device memory waits for a stream that uses it: dp_plugin_reap() must run.  Any thread. */
 static void on_memory_aside(void *arg)
 {
     server *s = arg;
@@ -229,8 +228,7 @@ static void on_memory_aside(void *arg)
     uv_async_send(&s->async);
 }
 
-/* Log, and add to the request's answer, that a plugin changed the process (such as the rounding
- * mode); the library has undone the change.  Any thread. */
+/* Log, and answer, that a plugin changed the process; the library has undone it.  Any thread. */
 static void on_warning(const char *text, void *arg)
 {
     (void)arg;
@@ -424,6 +422,7 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     s->store.dir = -1;
     pthread_mutex_init(&s->connections_lock, NULL);
     changes_init(&s->changes);
+    shadow_init(&s->shadow);
     s->registry_listener = (dp_listener){.changed = on_changed, .arg = s, .noted = on_note};
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;
@@ -451,14 +450,14 @@ static void close_handle(uv_handle_t *h, void *arg)
         uv_close(h, NULL);
 }
 
-/* Stop the workers, process their results, close the loop's handles.  false: some workers still
- * run. */
+/* Stop the threads, process their results, close the loop's handles.  false: some still run. */
 static bool stop(server *s)
 {
     s->leaving = true;
     connections_close(s);
     if (s->executing) {
-        if (!executor_stop(&s->executor, nanos() + STOP_MS * UINT64_C(1000000)))
+        uint64_t until = nanos() + STOP_MS * UINT64_C(1000000);
+        if (!executor_stop(&s->executor, until) || !shadow_stop(&s->shadow, until))
             return false;
         connections_close(s); /* those that the last requests have opened */
         take_done(s);
@@ -485,6 +484,7 @@ bool server_fini(server *s)
     reload_fini(s);
     store_close(&s->store);
     connection_notices_drop(s);
+    shadow_fini(&s->shadow);
     metrics_fini(&s->metrics);
     changes_fini(&s->changes);
     placement_fini(&s->placement);

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "placement.h"
 #include "session.h"
+#include "shadow.h"
 #include "store/store.h"
 #include "transport/connection.h"
 #include "transport/endpoint.h"
@@ -48,6 +49,7 @@ typedef struct server {
     notices notices;
     atomic_bool gradients_due; /* notifications of gradients wait (transport/gradients.c) */
     metrics metrics;
+    shadow shadow;
     struct connection *connections;
     /* connections that server.open made and that the main thread does not serve yet, the newest
      * first; lock: connections_lock */

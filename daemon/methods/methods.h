@@ -99,6 +99,12 @@ void usage_to_json(jw *w, const dp_usage usage[DP_HOLDERS]);
 int holders_to_json(request *rq, jw *w, dp_error *err);
 /* Write member "fallbacks", counts of calls that fell back (registry.c). */
 void fallbacks_to_json(jw *w, const dp_fallback_count *rows, size_t n);
+/* shadow.c: read param "shadow" of session.set.  *out: owned; NULL: `j` is null. */
+int shadow_from_json(const cJSON *j, shadow_settings **out, dp_error *err);
+/* Write member "shadow" of the dispatcher's state; none if `s` is NULL. */
+void shadow_to_json(jw *w, const shadow_settings *s);
+/* Write member "shadow" of server.status: counts of shadow calls. */
+int shadows_to_json(request *rq, jw *w, dp_error *err);
 /* Fail unless the client has the daemon's own uid; `what` is what only that uid may do. */
 int owner_check(const request *rq, const char *what, dp_error *err);
 

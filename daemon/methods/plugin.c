@@ -117,7 +117,9 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
     if (!answer_reserve(w, REPORT_BYTES, err))
         return err->code;
     rq->daemon->info(rq->conn, &info);
+    request_shadow_pause(rq, timeout); /* their tensors would keep a backend from being unloaded */
     int rc = dp_plugin_unload(info.reg, p->plugin, timeout, p->force, &r, err);
+    request_shadow_resume(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.unload", p->plugin, err);
@@ -164,7 +166,9 @@ int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *e
     rq->daemon->info(rq->conn, &info);
     dp_load_options o = options_of(&info);
     o.drain_ms = timeout_of(p->timeout_ms);
+    request_shadow_pause(rq, o.drain_ms);
     int rc = dp_plugin_reload(info.reg, p->plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
+    request_shadow_resume(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.reload", p->plugin, err);

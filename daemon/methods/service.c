@@ -246,6 +246,7 @@ int server_status(request *rq, jw *w, dp_error *err)
     write_counts(rq, w, usage);
     usage_to_json(w, usage);
     if (holders_to_json(rq, w, err) < 0 || write_fallbacks(rq, w, err) < 0 ||
+        shadows_to_json(rq, w, err) < 0 ||
         (session_is_owner(rq->session) && write_calls(rq, w, f.reg, err) < 0))
         return err->code;
     int rc = plugins_status(rq, f.reg, w, err);
@@ -328,6 +329,7 @@ static void write_state(request *rq, jw *w, const conn_state *s)
     member_int(w, "num_threads", s->num_threads);
     uint64_t share_from = dp_account_share_from(session_account(rq->session));
     member_int(w, "share_from", share_from == UINT64_MAX ? 0 : share_from);
+    shadow_to_json(w, s->shadow);
     if (dp_generators_initial_seed(session_default_generators(rq->session), &seed))
         member_seed(w, seed);
 }
@@ -399,6 +401,13 @@ static int key_sets_from_params(const session_set_params *p, conn_state *s, dp_e
     return rc;
 }
 
+/* Free what state `s` owns and `other` does not. */
+static void state_drop(conn_state *s, const conn_state *other)
+{
+    if (s->shadow != other->shadow)
+        dp_free(s->shadow);
+}
+
 int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
 {
     /* more than the answer has if both sets have all keys */
@@ -425,20 +434,27 @@ int session_set(request *rq, const session_set_params *p, jw *w, dp_error *err)
             dp_error_set(err, DP_EPARAMS,
                          "share_from: expected 0 or at least %lld (share_from) but got %lld",
                          (long long)LIMIT(SHARE_FROM), (long long)p->share_from));
-    if (key_sets_from_params(p, &next, err) < 0)
+    if (p->shadow != NULL && shadow_from_json(p->shadow, &next.shadow, err) < 0)
         return err->code;
-    if (!answer_reserve(w, STATE_BYTES, err)) {
-        dp_keyset_unpin(next.pinned);
-        return err->code;
+    int rc = key_sets_from_params(p, &next, err);
+    if (rc < 0) {
+        state_drop(&next, state);
+        return rc;
     }
-    if (p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0) {
+    if (!answer_reserve(w, STATE_BYTES, err))
+        rc = err->code;
+    if (rc == 0 && p->seed != NULL && dp_ctx_generators_seed(rq->ctx, generators, seed) < 0)
+        rc = run_ctx_error(rq, err);
+    if (rc < 0) {
         dp_keyset_unpin(next.pinned);
-        return run_ctx_error(rq, err);
+        state_drop(&next, state);
+        return rc;
     }
     if (p->has_share_from)
         dp_account_share(session_account(rq->session),
                          p->share_from != 0 ? (uint64_t)p->share_from : UINT64_MAX);
     dp_keyset_unpin(state->pinned);
+    state_drop(state, &next);
     *state = next;
     jw_object(w);
     write_state(rq, w, state);

@@ -60,6 +60,7 @@ void connection_unref(struct connection *c)
     dp_keyset_unpin(c->state.pinned);
     drop_maps(c);
     dp_capture_free(c->state.capture);
+    dp_free(c->state.shadow);
     sync_drop(&c->state.failures);
     user_unref(c->user);
     dp_free(c);

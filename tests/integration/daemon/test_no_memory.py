@@ -96,7 +96,7 @@ class Fixture:
         call = self.d.call
         status = call("server.status")
         snapshots = status.pop("snapshots")
-        names = {k: v for k, v in without(status, CHANGING).items() if k not in ("running", "stuck", "holders")}
+        names = {k: v for k, v in without(status, CHANGING).items() if k not in ("running", "stuck", "holders", "shadow")}
         state = {"status": names, "tensors": call("tensor.list"), "names": call("tensor.names"),
                  "objects": call("object.list"), "session": call("session.get"), "store": without(call("store.stats"), CHANGING),
                  "sync": call("session.sync")}
@@ -254,6 +254,20 @@ def call_on_tensors(n, op, *args, **more):
         handles = [f.tensor(1, 2, 3) for _ in range(n)]
         return {"op": op, "args": [{"tensor": h} for h in handles] + list(args), **more}, handles
     return prepare
+
+
+def shadowed(prepare):
+    """The call is shadowed, on the CPU; whatever the shadow lacks, the call succeeds."""
+    def both(f):
+        f.d.call("session.set", shadow={"backend": "cpu", "share": 1})
+        return prepare(f)
+    return both
+
+
+def shadowed_gone(f, kept, result):
+    f.d.call("session.set", shadow=None)
+    outputs(f, kept, result)
+    wait_until(lambda: f.d.call("server.status")["live_tensors"] == 0, "the shadow call has ended")
 
 
 def graph(f):
@@ -486,6 +500,7 @@ CASES = [
     Case("op.call", call_on_tensors(1, "aten::softmax", 0, **{"return": "attachment"}), outputs),
     Case("op.call", lambda f: (lambda x: ({"op": "aten::exp", "args": [{"tensor": x}]}, [x]))(
         f.tensor(1, 2, requires_grad=True)), outputs),
+    Case("op.call", shadowed(call_on_tensors(2, "aten::add.Tensor")), shadowed_gone),
     *[Case("op.call", plain(op="grad::" + op, args=args), outputs) for op, args in FORMULAS],
     Case("op.call", plain(op="packed::prepack", args=[{"data": [[1.0, 2.0]]}, 1.0, ""]),
          lambda f, kept, r: f.d.call("object.release", objects=[r["outputs"][0]["object"]])),
@@ -530,6 +545,7 @@ CASES = [
     Case("session.list"),
     Case("session.set", plain(include=["Tracer", "BackendSelect", "ADInplaceOrView"], num_threads=2, seed=7),
          lambda f, kept, r: f.d.call("session.set", include=["BackendSelect", "ADInplaceOrView"], num_threads=0)),
+    Case("session.set", plain(shadow={"backend": "cpu"}), lambda f, kept, r: f.d.call("session.set", shadow=None)),
     Case("session.sync", again=True),
     Case("store.load", saved, stored_gone),
     Case("store.save", lambda f: (lambda t: ({"path": "new.safetensors", "tensors": {"x": t}, "metadata": {"a": "b"}}, [t]))(

@@ -1,0 +1,104 @@
+/* shadow.h -- shadow calls: a share of a connection's calls of op.call (session.set) runs on a
+ * second backend, too, and the results are compared.
+ *
+ *   op.call -> request_shadow_begin()  copies the arguments to memory of the host
+ *           -> the call itself
+ *           -> request_shadow_end()    copies the results, and queues both
+ *   shadow_run()                       on the thread of shadow.c: runs the operator on copies in
+ *                                      the backend's memory, and compares
+ *
+ * A shadow call has a context of its own, so nothing of it is charged to the session, is recorded
+ * or can fail the client's call.  What waits has only memory of the host: it keeps no plugin from
+ * being unloaded.  Calls that may give other results by right are not shadowed: those of random
+ * operators, of operators whose results have no defined elements, with generators or objects, or
+ * with the keys, autocast or recording of a client; nor are views, which compute nothing. */
+#ifndef DAEMON_SHADOW_H
+#define DAEMON_SHADOW_H
+
+#include "shadow_table.h"
+
+/* A tensor among the arguments; arguments that are one tensor have one copy. */
+typedef struct shadow_tensor {
+    const dp_tensor *of; /* the client's; compared, and not used after the call has ended */
+    uint64_t version;    /* of the client's tensor when it was copied */
+    bool written;
+    dp_tensor *host;   /* owned: the copy in memory of the host */
+    dp_tensor *device; /* owned: the argument of the shadow call; NULL: not made yet */
+} shadow_tensor;
+
+typedef struct shadow_call {
+    struct shadow_call *next; /* in the queue, or in the list of spare ones */
+    dp_ctx *ctx;              /* owned; the arrays below are in its memory */
+    uid_t uid;
+    shadow_settings how;
+    uint64_t bytes;     /* counted for LIMIT_SHADOW_BYTES */
+    const char *schema; /* of the operator when it was bound */
+    shadow_tensor *tensors;
+    uint32_t n_tensors, cap_tensors;
+    /* the operator; `args` [n_args] are copies of the client's, with tensors of `tensors`; the
+     * other values are owned */
+    dp_bound bound;
+    /* [bound.n_rets + bound.n_args] owned copies of the returns, and of the written arguments that
+     * are not returned; None elsewhere */
+    dp_value *want;
+} shadow_call;
+
+/* How a shadow call ended. */
+typedef struct shadow_outcome {
+    bool differs, failed, cancelled;
+    double largest;
+    char what[512]; /* of a difference or a failure: text for the log */
+} shadow_outcome;
+
+typedef struct shadow {
+    pthread_mutex_t lock;       /* of all members */
+    pthread_cond_t wake, ended; /* there may be work; no call runs, or the thread has left */
+    pthread_t thread;
+    bool started, stopping, left;
+    bool running;          /* the thread runs a call */
+    unsigned paused;       /* number of request_shadow_pause() in force */
+    dp_cancel_flag cancel; /* of the call that runs */
+    shadow_call *first;    /* the calls that wait, linked by `next` */
+    shadow_call **last;    /* where the next one is linked */
+    shadow_call *spare;    /* ended calls, whose contexts are used again */
+    unsigned n_spare;
+    size_t n;       /* calls between request_shadow_begin() and their end */
+    uint64_t bytes; /* of these calls */
+    shadow_table table;
+} shadow;
+
+void shadow_init(shadow *s);
+/* Drop the calls that wait, and end the thread; wait for it until `deadline` (nanos()).  false: it
+ * still runs, and nothing that it uses may be freed. */
+bool shadow_stop(shadow *s, uint64_t deadline);
+/* Free everything; before the registry is freed.  shadow_stop() has returned true. */
+void shadow_fini(shadow *s);
+
+/* -- shadow_copy.c -- */
+
+/* May the call `b` of context `ctx` be shadowed?  *bytes: of its tensor arguments. */
+bool shadow_fits(dp_ctx *ctx, const dp_bound *b, uint64_t *bytes);
+/* Copy the arguments of `b`; `c` has a context.  A failure is described in that context. */
+int shadow_take(shadow_call *c, dp_ctx *ctx, const dp_bound *b);
+/* Return the bytes of the results of `b`; UINT64_MAX: they cannot be compared, or another call has
+ * written an argument meanwhile. */
+uint64_t shadow_result_bytes(const shadow_call *c, const dp_bound *b, const dp_value *rets);
+/* Copy the results of `b`. */
+int shadow_take_results(shadow_call *c, const dp_bound *b, const dp_value *rets);
+/* Make a copy of `t` on `device`, with its strides.  *out owned. */
+int shadow_copy(dp_ctx *ctx, const dp_tensor *t, dp_device device, dp_tensor **out);
+void shadow_release(shadow_call *c); /* Release what the call holds; its context is reset. */
+
+/* -- shadow_run.c -- */
+
+/* Run the call on its device, and compare.  `cancel` ends it early. */
+void shadow_run(shadow_call *c, const dp_cancel_flag *cancel, shadow_outcome *out);
+
+/* -- shadow_compare.c -- */
+
+/* Compare `got` with `want`, value number `i` of the results, both in memory of the host.  A
+ * difference is described in *out.  A failure is described in the context. */
+int shadow_compare(dp_ctx *ctx, const shadow_settings *how, uint32_t i, const dp_value *want,
+                   const dp_value *got, shadow_outcome *out);
+
+#endif
