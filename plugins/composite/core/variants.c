@@ -117,8 +117,8 @@ static int give_outs(dp_call *call, dp_tensor *const *outs, const dp_value *made
         dp_tensor *out = outs[i];
         DP_VIEW(x, made[i].u.t);
         rc = dp_set_output(call->ctx, &out, x.ndim, x.sizes, NULL, DP_DTYPE_NONE, x.device);
-        if (rc == 0)
-            rc = dp_copy(call->ctx, out, made[i].u.t);
+        if (rc == 0) /* an operator, not dp_copy(), because a capture must record the copy */
+            rc = DP_INVOKE(call->ctx, "aten::copy_", (T, T, b), (), out, made[i].u.t, false);
     }
     return rc;
 }

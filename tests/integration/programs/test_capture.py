@@ -179,6 +179,21 @@ def test_constants_without_names_and_in_lists(f):
     equal(values(f, p, x), [[66, 184], [[5, 6], [5, 6], [7, 8]], [5, 6], [5, 6]])
 
 
+def test_composite_operators_with_out(f):
+    """Their results are copied to the out= argument by a call, which the program has, too."""
+    for op in "square", "log_sigmoid", "logsumexp", "nuclear_norm", "std":
+        more = {"logsumexp": [[0]], "nuclear_norm": [], "std": [[0]]}.get(op, [])
+        name = {"std": "std.out", "logsumexp": "logsumexp.out"}.get(op, op + ".out")
+        p = create(f, [{"op": "aten::" + name, "args": [{"ref": "i0"}, *more], "kwargs": {"out": {"ref": "i1"}}, "as": ["y"]}], ["y"], ["i0", "i1"])
+        x = tensor(f, [[1.0, 2.0], [3.0, 5.0]])
+        for fakes in (True, False):
+            outs = [f.op("mul", f.of(x, op, *more), tensor(f, 0.0)) for _ in range(3)]
+            q = capture(f, p, x, outs[0], fakes=fakes)
+            values(f, p, x, outs[1])
+            values(f, q, x, outs[2])
+            equal(f.data(outs[2]), f.data(outs[1]), f"{name} {fakes}")
+
+
 def test_a_storage_that_set_has_taken_away(f):
     x, y = opened(f, 2)
     start(f, [x])
