@@ -259,13 +259,14 @@ int dpi_check_when(dp_builder *b, const dp_step *s);
 
 /* -- shared memory (alias.c) -- */
 
-/* Describe the memory of a value that is a view of `r` or, if `same`, is `r` itself. */
-/* Does a call with schema `s` drop elements (dropout) of its first argument, or return that itself? */
+/* Does a call with schema `s` drop elements (dropout) of its first argument, or return that
+ * itself? */
 typedef enum dpi_dropping { DPI_DROPS_PERHAPS, DPI_DROPS_SOME, DPI_DROPS_NOTHING } dpi_dropping;
 dpi_dropping dpi_dropout_of(const dp_program *p, const dp_schema *s, const dp_ref *args);
 /* Return the index of the argument of which return i of a call is a view, or may be, also where the
  * schema does not say so; -1: of none. */
 int dpi_viewed_by(const dp_program *p, const dp_schema *s, const dp_ref *args, uint32_t i);
+/* Describe the memory of a value that is a view of `r` or, if `same`, is `r` itself. */
 dpi_share dpi_share_view(const dp_builder *b, dp_ref r, bool same);
 /* Describe the memory of a value that contains `refs` or, if `same`, is one of `refs`. */
 dpi_share dpi_share_any(const dp_builder *b, const dp_ref *refs, size_t n, bool same);
