@@ -271,6 +271,7 @@ typedef struct cell {
 typedef struct suite {
     const char *device, *reference;
     uint64_t seed;
+    bool hang_ends; /* no more calls after one that hangs: each takes CONFORM_DEADLINE_MS */
     const volatile sig_atomic_t *stop; /* set by a signal handler: no more calls; NULL: never */
     double slow; /* VERDICT_SLOWER: a kernel takes longer than so many times the reference's */
     size_t n;

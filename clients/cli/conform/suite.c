@@ -244,7 +244,10 @@ static bool run_sample(run *r, const op_sample *s, const schema *op, dpc_dtype d
 
 static bool is_stopped(const run *r)
 {
-    return r->ended || (r->s->stop != NULL && *r->s->stop);
+    const suite *s = r->s;
+
+    return r->ended || (s->stop != NULL && *s->stop) ||
+           (s->hang_ends && s->count[VERDICT_HANGS] > 0);
 }
 
 /* Make the calls of the samples `at` [n] of one operator that have a dtype. */

@@ -187,6 +187,7 @@ static bool run_suite(dev *d, target *reference, target *on, const choice *ch, d
 {
     suite s = {.device = on->device,
                .reference = reference->c == on->c ? reference->device : "reference.so",
+               .hang_ends = true,
                .stop = &stop};
     schemas ops;
 

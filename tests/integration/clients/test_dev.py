@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from harness import BUILD, ROOT, contains, equal, main
+from harness import BUILD, ROOT, contains, equal, less, main, wait_until
 from daemon import TestDaemon
 
 CTL = os.path.join(BUILD, "dispatchctl")
@@ -123,6 +123,39 @@ def test_a_kernel_that_crashes(f):
         dev.save(RIGHT, WRONG)
         equal(dev.verdict()[0], "not ok")
         equal(dev.end(signal.SIGTERM), 1)
+
+
+def test_a_kernel_that_hangs(f):
+    """One call that hangs ends the round, and the next round has a new daemon."""
+    folder = f.new("backend", "hanging")
+    with Dev(folder, folder=folder) as dev:
+        equal(dev.verdict()[0], "ok")
+        dev.save(RIGHT, RIGHT + " for (volatile int i = 0; i == 0;);")
+        word, counts = dev.verdict()
+        equal((word, counts.get("hangs")), ("not ok", 1), str(counts))
+        dev.save(" for (volatile int i = 0; i == 0;);", "")
+        equal(dev.verdict()[0], "ok")
+        equal(dev.end(), 0)
+
+
+def test_an_end_in_the_middle_of_a_round(f):
+    """Ctrl-C ends the calls: a slow kernel writes a byte for each."""
+    folder = f.new("backend", "slow")
+    calls = os.path.join(f.dir, "calls")
+    count = f'{{ int fd = open("{calls}", O_WRONLY | O_APPEND | O_CREAT, 0600); write(fd, "x", 1); close(fd); usleep(50000); }}'
+    with Dev("--op", "neg.out", folder, folder=folder) as dev:
+        equal(dev.verdict()[0], "ok")
+        dev.save("#include <stdlib.h>", "#include <fcntl.h>\n#include <stdlib.h>\n#include <unistd.h>")
+        equal(dev.verdict()[0], "ok")
+        dev.save("    DP_VIEW(y, out);", f"    if (write(-1, \"\", 0) < 1)\n        {count}\n    DP_VIEW(y, out);")
+        equal(dev.verdict()[0], "ok")
+        whole = os.path.getsize(calls)
+        less(10, whole, "calls of a whole round")
+        os.unlink(calls)
+        dev.save("usleep(50000)", "usleep(50001)")
+        wait_until(lambda: os.path.exists(calls), "the next round calls the kernel", LIMIT)
+        equal(dev.end(), 1)
+        less(os.path.getsize(calls), whole, "calls of a round that was ended")
 
 
 def test_every_kind_of_plugin(f):
