@@ -208,21 +208,6 @@ static int fail_released(dp_ctx *ctx, const dpi_node *n)
                         n->op != NULL ? n->op->name : "a view");
 }
 
-int dpi_fail_stale(dp_ctx *ctx, const dpi_saved *s, const char *saver, const char *what,
-                   const char *name)
-{
-    char sizes[DP_SHAPE_TEXT];
-
-    return dp_error_set(&ctx->error, DP_ERUNTIME,
-                        "one of the variables needed for gradient computation has been modified by "
-                        "an inplace operation: [%s %s], which %s saved as %s'%.64s', is at version "
-                        "%llu; expected version %llu instead",
-                        dp_dtype_name(s->dtype),
-                        dp_shape_text(sizes, s->geometry->sizes, (size_t)s->geometry->ndim), saver,
-                        what, name, (unsigned long long)atomic_load(&s->version->value),
-                        (unsigned long long)s->expected);
-}
-
 /* Make the tensor that was saved as `s`: *out, which the caller owns; NULL: no tensor was saved.
  * A leaf that was given other elements (set_data) is read as it is now.  If `create`, the tensor
  * also gets the history that it had when it was saved, to which `edge` leads; NULL: it had
@@ -236,8 +221,8 @@ static int unpack(dp_ctx *ctx, dpi_node *n, uint32_t input, const dpi_saved *s,
     if (s->geometry == NULL)
         return 0;
     if (!cloned && dpi_saved_is_stale(s))
-        return dpi_fail_stale(ctx, s, n->op->name, "",
-                              dp_program_input_name(n->formula->program, input));
+        return dpi_saved_fail_stale(s, &ctx->error, n->op->name, "",
+                                    dp_program_input_name(n->formula->program, input));
     if (create && edge != NULL && edge->leaf && !cloned) {
         *out = dp_tensor_ref(edge->to);
         return 0;

@@ -354,8 +354,8 @@ static int restore_tensor(dp_ctx *ctx, const dpi_checkpoint *c, uint32_t i, cons
     if (s->geometry == NULL)
         return 0;
     if (dpi_saved_is_stale(s))
-        return dpi_fail_stale(ctx, s, "a program with recompute", "its input ",
-                              dp_program_input_name(c->program, i));
+        return dpi_saved_fail_stale(s, &ctx->error, "a program with recompute", "its input ",
+                                    dp_program_input_name(c->program, i));
     int rc = dpi_saved_tensor(s, out, &ctx->error);
     if (rc == 0 && c->copies[i].kind != DPI_SLOT_NONE) {
         saved = *out;

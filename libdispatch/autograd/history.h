@@ -398,11 +398,6 @@ typedef struct dpi_applied {
     struct dpi_recomputes *recomputes;
     dpi_node *slices; /* the node whose `inner` runs; NULL: a node of the graph itself runs */
 } dpi_applied;
-/* Set the error for a saved tensor that a later call has written to.  `saver` saved it, as the
- * input `name` of what runs now; `what`, "its input " or "", stands before the name.  Returns
- * DP_ERUNTIME. */
-int dpi_fail_stale(dp_ctx *ctx, const dpi_saved *s, const char *saver, const char *what,
-                   const char *name);
 /* Compute the gradients of n's wanted edges from `grads` of its returns, which are borrowed. */
 int dpi_node_apply(dp_ctx *ctx, dpi_node *n, dp_tensor *const *grads, dpi_applied *out);
 /* Fail because tensor `i` of those to differentiate has no history.  Returns the error's code. */

@@ -41,3 +41,18 @@ int dpi_saved_tensor(const dpi_saved *s, dp_tensor **out, dp_error *err)
     (*out)->wrapped = s->wrapped;
     return DP_OK;
 }
+
+int dpi_saved_fail_stale(const dpi_saved *s, dp_error *err, const char *saver, const char *what,
+                         const char *name)
+{
+    char sizes[DP_SHAPE_TEXT];
+
+    return dp_error_set(err, DP_ERUNTIME,
+                        "one of the variables needed for gradient computation has been modified by "
+                        "an inplace operation: [%s %s], which %s saved as %s'%.64s', is at version "
+                        "%llu; expected version %llu instead",
+                        dp_dtype_name(s->dtype),
+                        dp_shape_text(sizes, s->geometry->sizes, (size_t)s->geometry->ndim), saver,
+                        what, name, (unsigned long long)atomic_load(&s->version->value),
+                        (unsigned long long)s->expected);
+}

@@ -24,6 +24,11 @@ void dpi_saved_clear(dpi_saved *s);
 /* Make a tensor with the saved geometry, version, dtype and keys.  *out owned; it is not a view and
  * has no history.  DP_ERESOURCE: out of memory. */
 int dpi_saved_tensor(const dpi_saved *s, dp_tensor **out, dp_error *err);
+/* Set the error for a saved tensor that a later call has written to.  `saver` saved it, as the
+ * input `name` of what runs now; `what`, "its input " or "", stands before the name.  Returns
+ * DP_ERUNTIME. */
+int dpi_saved_fail_stale(const dpi_saved *s, dp_error *err, const char *saver, const char *what,
+                         const char *name);
 /* Has the tensor been written since it was saved? */
 static inline bool dpi_saved_is_stale(const dpi_saved *s)
 {
