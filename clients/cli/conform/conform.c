@@ -7,7 +7,8 @@
 #include <string.h>
 
 typedef struct options {
-    const char *device, *against, *plugin, *other, *op, *samples, *junit, *page;
+    const char *device, *against, *plugin, *other, *op, *samples, *junit, *page,
+        *dtype; /* NULL: all */
     uint32_t dtypes;
     uint64_t seed;
     double slow;
@@ -30,11 +31,12 @@ static bool take_number(cli *c, const char *name, bool fraction, double *out)
     return false;
 }
 
-static bool take_dtype(cli *c, uint32_t *out)
+static bool take_dtype(cli *c, const char **out_name, uint32_t *out)
 {
     const char *name = take_option(c, "--dtype");
     dpc_dtype dtype = name ? dtype_named(name) : DPC_DTYPE_OTHER;
 
+    *out_name = name;
     *out = name ? 1u << (dtype & 31) : UINT32_MAX;
     if (name == NULL || dtype != DPC_DTYPE_OTHER)
         return true;
@@ -55,7 +57,7 @@ static bool take_options(cli *c, options *o)
     o->junit = take_option(c, "--junit");
     o->page = take_option(c, "--html");
     if (!take_number(c, "--seed", false, &seed) || !take_number(c, "--slow", true, &o->slow) ||
-        !take_dtype(c, &o->dtypes) || !words_fit(c, 0, o->plugin ? 1 : 0))
+        !take_dtype(c, &o->dtype, &o->dtypes) || !words_fit(c, 0, o->plugin ? 1 : 0))
         return false;
     o->other = c->n_words > 0 ? c->words[0] : NULL;
     o->seed = (uint64_t)seed;
@@ -168,6 +170,14 @@ static int report(cli *c, const suite *s, const options *o)
     return ok ? exit_code(s) : CLI_ERROR;
 }
 
+static bool any_has(const samples *s, uint32_t dtypes)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->at[i].dtypes & dtypes)
+            return true;
+    return false;
+}
+
 static int conform(cli *c)
 {
     options o;
@@ -181,9 +191,14 @@ static int conform(cli *c)
     char *path = o.samples ? text_printf("%s", o.samples) : samples_path();
     bool ok = samples_read(&from, path, o.op);
     free(path);
-    if (!ok || from.n == 0) {
+    if (!ok || !any_has(&from, o.dtypes)) {
+        const char *op = o.op ? o.op : "";
+        if (ok && from.n == 0)
+            usage(c, "no operator contains '%s'", op);
+        else if (ok)
+            usage(c, "no sample of '%s' has dtype %s", op, o.dtype);
         samples_free(&from);
-        return ok ? usage(c, "no operator contains '%s'", o.op ? o.op : "") : CLI_USAGE;
+        return CLI_USAGE;
     }
     int rc = find_targets(c, &o, &h, first, second);
     if (rc == CLI_OK)

@@ -1,6 +1,7 @@
 /* samples.c -- reads the samples: a call of an operator on each line (proto/samples/README.md) */
 #include "conform.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,8 @@ void geometry_pack(geometry *g)
 
 /* -- lines -- */
 
+enum { ELEMENTS_MOST = 1 << 24 };
+
 /* Read an array of at most CONFORM_DIMS integers; -1: it is none. */
 static int read_dims(const cJSON *array, int64_t *out)
 {
@@ -56,34 +59,78 @@ static int read_dims(const cJSON *array, int64_t *out)
     return n;
 }
 
-static bool read_spec(spec *t, const cJSON *j)
+/* Test whether the tensor is a sample's: neither it nor its storage is large. */
+static bool is_small(const geometry *g)
 {
-    const cJSON *draw = member(j, "draw"), *strides = member(j, "strides");
-    const char *dtype = text_of(j, "dtype");
+    double n = 1, reach = (double)g->offset + 1;
 
-    t->geometry.ndim = read_dims(member(j, "shape"), t->geometry.shape);
-    if (t->geometry.ndim < 0 || geometry_count(&t->geometry) > 1 << 24)
-        return false;
-    geometry_pack(&t->geometry);
-    if (strides != NULL && read_dims(strides, t->geometry.strides) != t->geometry.ndim)
-        return false;
-    t->geometry.offset = member(j, "offset") ? (int64_t)number_of(j, "offset") : 0;
-    geometry_fit(&t->geometry);
-    t->dtype = dtype_named(dtype);
-    t->on_cpu = cJSON_IsTrue(member(j, "on_cpu"));
-    t->given = member(j, "data");
-    if (t->given != NULL)
-        return cJSON_IsArray(t->given);
-    if (!cJSON_IsArray(draw) || cJSON_GetArraySize(draw) != 2)
-        return false;
-    t->low = cJSON_GetNumberValue(cJSON_GetArrayItem(draw, 0));
-    t->high = cJSON_GetNumberValue(cJSON_GetArrayItem(draw, 1));
-    return t->low <= t->high;
+    for (int d = 0; d < g->ndim; d++) {
+        n *= (double)g->shape[d];
+        reach += (double)(g->shape[d] - 1) * (double)g->strides[d];
+    }
+    return n <= ELEMENTS_MOST && (n == 0 || reach <= ELEMENTS_MOST);
 }
 
-static bool read_sample(op_sample *s, const cJSON *line)
+/* The readers of parts of a line return NULL, or what is wrong with it. */
+static const char *read_spec(spec *t, const cJSON *j)
+{
+    const cJSON *draw = member(j, "draw"), *strides = member(j, "strides"),
+                *offset = member(j, "offset");
+    const char *dtype = text_of(j, "dtype");
+    geometry *g = &t->geometry;
+
+    g->ndim = read_dims(member(j, "shape"), g->shape);
+    if (g->ndim < 0)
+        return "\"shape\" of a tensor";
+    if (!is_small(g))
+        return "a tensor is too large";
+    geometry_pack(g);
+    if (strides != NULL && read_dims(strides, g->strides) != g->ndim)
+        return "\"strides\" of a tensor";
+    if (offset != NULL && !(cJSON_IsNumber(offset) && offset->valuedouble >= 0 &&
+                            offset->valuedouble <= ELEMENTS_MOST))
+        return "\"offset\" of a tensor";
+    g->offset = offset ? (int64_t)offset->valuedouble : 0;
+    if (!is_small(g))
+        return "a tensor is too large";
+    geometry_fit(g);
+    t->dtype = dtype_named(dtype);
+    if (t->dtype == DPC_DTYPE_OTHER && strcmp(dtype, "*") != 0)
+        return "\"dtype\" of a tensor";
+    t->on_cpu = cJSON_IsTrue(member(j, "on_cpu"));
+    t->given = member(j, "data");
+    if (t->given != NULL) {
+        return cJSON_IsArray(t->given) && cJSON_GetArraySize(t->given) >= g->elements
+                   ? NULL
+                   : "\"data\" of a tensor has fewer elements than its storage";
+    }
+    if (!cJSON_IsArray(draw) || cJSON_GetArraySize(draw) != 2)
+        return "\"draw\" of a tensor";
+    t->low = cJSON_GetNumberValue(cJSON_GetArrayItem(draw, 0));
+    t->high = cJSON_GetNumberValue(cJSON_GetArrayItem(draw, 1));
+    return t->low <= t->high && fabs(t->low) < 0x1p62 && fabs(t->high) < 0x1p62
+               ? NULL
+               : "\"draw\" of a tensor";
+}
+
+/* Test whether each {"tensor": -k} names one of `n` tensors. */
+static bool names_tensors(const cJSON *value, size_t n)
+{
+    for (const cJSON *j = value ? value->child : NULL; j != NULL; j = j->next) {
+        const cJSON *tensor = member(j, "tensor");
+        if (tensor != NULL ? !(cJSON_IsNumber(tensor) && tensor->valuedouble <= -1 &&
+                               tensor->valuedouble >= -(double)n &&
+                               tensor->valuedouble == floor(tensor->valuedouble))
+                           : !names_tensors(j, n))
+            return false;
+    }
+    return true;
+}
+
+static const char *read_sample(op_sample *s, const cJSON *line)
 {
     const cJSON *j, *tensors = member(line, "tensors");
+    const char *wrong = NULL;
 
     s->op = text_of(line, "op");
     s->of = text_of(line, "of");
@@ -94,19 +141,26 @@ static bool read_sample(op_sample *s, const cJSON *line)
     {
         dpc_dtype d = dtype_named(cJSON_IsString(j) ? j->valuestring : "");
         if (d == DPC_DTYPE_OTHER)
-            return false;
+            return "\"dtypes\"";
         s->dtypes |= 1u << d;
     }
-    if (*s->op == '\0' || s->dtypes == 0 || !cJSON_IsArray(s->args) || !cJSON_IsArray(tensors) ||
-        cJSON_GetArraySize(tensors) > CONFORM_TENSORS - 2)
-        return false;
+    if (*s->op == '\0')
+        return "\"op\"";
+    if (s->dtypes == 0)
+        return "\"dtypes\"";
+    if (!cJSON_IsArray(s->args) || (s->kwargs != NULL && !cJSON_IsObject(s->kwargs)))
+        return "\"args\" or \"kwargs\"";
+    if (!cJSON_IsArray(tensors) || cJSON_GetArraySize(tensors) > CONFORM_TENSORS / 2)
+        return "\"tensors\"";
     s->tensors = need(calloc((size_t)cJSON_GetArraySize(tensors) + 1, sizeof(*s->tensors)));
     cJSON_ArrayForEach(j, tensors)
     {
-        if (!read_spec(&s->tensors[s->n++], j))
-            return false;
+        if (wrong == NULL)
+            wrong = read_spec(&s->tensors[s->n++], j);
     }
-    return true;
+    return wrong == NULL && !(names_tensors(s->args, s->n) && names_tensors(s->kwargs, s->n))
+               ? "an argument names no tensor of the line"
+               : wrong;
 }
 
 /* FNV-1a: the same line draws the same elements, wherever it stands in the file. */
@@ -146,9 +200,10 @@ bool samples_read(samples *s, const char *path, const char *text)
         cJSON *parsed = cJSON_Parse(line);
         op_sample one = {.hash = hash_of(line)};
         number++;
-        ok = parsed != NULL && read_sample(&one, parsed);
+        const char *wrong = parsed ? read_sample(&one, parsed) : "not JSON";
+        ok = wrong == NULL;
         if (!ok)
-            fprintf(stderr, "dispatchctl: %s:%zu: not a sample\n", path, number);
+            fprintf(stderr, "dispatchctl: %s:%zu: not a sample: %s\n", path, number, wrong);
         if (!ok || !wanted(&one, text)) {
             free(one.tensors);
             cJSON_Delete(parsed);
@@ -162,6 +217,11 @@ bool samples_read(samples *s, const char *path, const char *text)
         s->at[s->n++] = one;
     }
     free(line);
+    if ((ok && ferror(f)) || (ok && number == 0)) {
+        fprintf(stderr, "dispatchctl: %s %s\n", path,
+                ferror(f) ? strerror(errno) : "has no samples");
+        ok = false;
+    }
     if (f != NULL)
         fclose(f);
     if (ok && s->n > 0)
