@@ -1,10 +1,8 @@
 /* conform.h -- types and functions of verb conform: calls from the samples, made on two targets,
- * and what differs.
- *
- * Data goes one way: samples.c reads the lines of proto/samples, forms.c makes calls of them,
- * trial.c runs a call on a target, compare.c tells how two outcomes differ, suite.c counts, and
- * report.c and page.c print.  All functions run in one thread; memory that runs out ends the
- * program (need()). */
+ * and what differs.  Data goes one way: samples.c reads the lines of proto/samples, forms.c makes
+ * calls of them, trial.c runs a call on a target, compare.c tells how two outcomes differ, suite.c
+ * counts, and report.c and page.c print.  All functions run in one thread; memory that runs out
+ * ends the program (need()). */
 #ifndef DISPATCHCTL_CONFORM_H
 #define DISPATCHCTL_CONFORM_H
 #include "cli.h"
@@ -117,13 +115,16 @@ void schemas_free(schemas *s);
 typedef enum form {
     FORM_GIVEN, /* as PyTorch calls it */
     FORM_STRIDED,
-    FORM_SPECIAL, /* NaN, infinities and signed zeros among the elements */
+    FORM_SPECIAL, /* NaN, infinities and signed zeros among the elements; large integers */
     FORM_IN_PLACE,
+    FORM_IN_PLACE_STRIDED,
     FORM_OUT,
+    FORM_OUT_STRIDED,
     FORM_OUT_SHAPE, /* out= of another shape */
     FORM_OUT_EMPTY,
     FORM_EMPTY,
     FORM_SCALAR, /* all tensors with 0 dimensions */
+    FORM_LONGER, /* the last dimension has one more element */
     FORM_LARGE,
     N_FORMS,
 } form;
@@ -149,11 +150,10 @@ typedef struct trial {
     input inputs[CONFORM_TENSORS];
 } trial;
 
-/* Outcomes of the sample's first form on the reference, from which outputs are made. */
 struct outcome;
 
-/* Make the call of a sample in a form.  `first` is the outcome of FORM_GIVEN on the reference.
- * false: the sample has no such form; nothing is to be freed. */
+/* Make the call of a sample in a form.  `first`: the outcome of FORM_GIVEN on the reference; with
+ * FORM_LARGE that of FORM_LONGER.  false: the sample has no such form; nothing is to be freed. */
 bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype dtype,
                uint64_t seed, const struct outcome *first);
 void trial_free(trial *t);
@@ -205,8 +205,7 @@ void outcome_free(outcome *o);
 /* Find out whether as_strided gives views on the device.  false: no tensor can be made there, and a
  * message was printed. */
 bool target_probe(target *t);
-/* Return the call as text: "aten::add.Tensor(float32[2, 3], float32[3], alpha=2), strided";
- * owned. */
+/* Return the call as text: "aten::add.Tensor(float32[3], float32[], alpha=2), strided"; owned. */
 char *trial_text(const trial *t);
 
 /* Return the call as a line like those of the samples, with the dtypes and shapes of its inputs;
@@ -226,8 +225,7 @@ typedef struct host {
 /* Return the path of the first of `names` (the last one is NULL) that exists beside this program;
  * owned.  None does: the last one's. */
 char *find_file(const char *const *names);
-/* Start the daemon and connect to it.  `plugins`: files, borrowed.  false: a message was
- * printed. */
+/* Start the daemon and connect to it.  `plugins`: files, borrowed. false: a message was printed. */
 bool host_start(host *h, const char *const *plugins);
 /* Start it again after it ended.  Returns the report of its crash in one line, owned; NULL: it does
  * not start again, and a message was printed. */

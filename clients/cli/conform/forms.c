@@ -8,8 +8,19 @@
 enum { LARGE = 1 << 16 }; /* elements of FORM_LARGE, enough for several threads */
 
 const char *const form_names[N_FORMS] = {
-    "as given",   "strided", "NaN and infinities", "in place", "out=", "out= of another shape",
-    "out= empty", "empty",   "0 dimensions",       "large",
+    [FORM_GIVEN] = "as given",
+    [FORM_STRIDED] = "strided",
+    [FORM_SPECIAL] = "extreme values",
+    [FORM_IN_PLACE] = "in place",
+    [FORM_IN_PLACE_STRIDED] = "in place, strided",
+    [FORM_OUT] = "out=",
+    [FORM_OUT_STRIDED] = "out= strided",
+    [FORM_OUT_SHAPE] = "out= of another shape",
+    [FORM_OUT_EMPTY] = "out= empty",
+    [FORM_EMPTY] = "empty",
+    [FORM_SCALAR] = "0 dimensions",
+    [FORM_LONGER] = "one longer",
+    [FORM_LARGE] = "large",
 };
 
 /* -- elements -- */
@@ -115,7 +126,7 @@ static bool is_packed(const geometry *g)
            g->offset == 0;
 }
 
-/* Call `visit` for each element's index in `from` and in `to`, which have one shape. */
+/* Copy the elements of a tensor to one of the same shape. */
 static void copy_elements(input *to, const input *from)
 {
     int64_t at[CONFORM_DIMS] = {0}, n = geometry_count(&to->geometry);
@@ -147,8 +158,8 @@ static bool is_named(const trial *t, size_t i)
     return false;
 }
 
-/* Give each packed tensor that is no output gaps: strides that are twice as long in samples with
- * an even hash, else in the other order of dimensions, too. */
+/* Give each packed tensor that is no output gaps between its elements; `turned`: and the other
+ * order of dimensions. */
 static bool make_strided(trial *t, bool turned)
 {
     bool any = false;
@@ -182,26 +193,61 @@ static bool is_drawn(const op_sample *s, size_t i)
     return s->tensors[i].given == NULL;
 }
 
+/* Test whether large integers make no large result, and have a result at all. */
+static bool takes_large(const op_sample *s)
+{
+    static const char *const not [] = {"shift", "bincount", "histc", "one_hot", "repeat"};
+
+    for (size_t i = 0; i < COUNT(not ); i++)
+        if (strstr(s->op, not [i]) != NULL)
+            return false;
+    return true;
+}
+
+/* Return a number for which products overflow or a float has too few bits. */
+static element special_of(dpc_dtype dtype, size_t i)
+{
+    static const double floats[] = {NAN, INFINITY, -INFINITY, -0.0, 0.0, 1e30, -1e-30};
+    static const int64_t small[] = {100, 3, 120}, large[] = {(1 << 24) + 1, -70001, 1 << 30};
+
+    if (!dtype_is_integer(dtype))
+        return (element){floats[i % COUNT(floats)], 0, 0};
+    return (element){0, 0,
+                     dpc_dtype_size(dtype) == 1   ? small[i % COUNT(small)]
+                     : dpc_dtype_size(dtype) == 2 ? 256 * small[i % COUNT(small)] + 1
+                                                  : large[i % COUNT(large)]};
+}
+
 /* Put NaN and others among the drawn elements of the call's dtype. */
 static bool make_special(trial *t, const op_sample *s)
 {
-    static const double values[] = {NAN, INFINITY, -INFINITY, -0.0, 0.0, 1e30, -1e-30};
     size_t next = 0;
 
-    if (dtype_is_integer(t->dtype))
+    if (t->dtype == DPC_BOOL || (dtype_is_integer(t->dtype) && !takes_large(s)))
         return false;
     for (size_t i = 0; i < s->n; i++) {
         input *in = &t->inputs[i];
         if (!is_drawn(s, i) || in->dtype != t->dtype)
             continue;
-        for (int64_t e = 0; e < in->geometry.elements; e += 3, next++)
-            element_write(in->dtype, element_at(in, e),
-                          (element){values[next % COUNT(values)], 0, 0});
+        /* The first element stays: a maximum of which is NaN, say, would hide the others. */
+        for (int64_t e = in->geometry.elements > 1; e < in->geometry.elements; e += 3, next++)
+            element_write(in->dtype, element_at(in, e), special_of(in->dtype, next));
     }
     return next > 0;
 }
 
-/* Test whether all tensors are drawn and those with dimensions have one shape, which is given. */
+/* Test whether all tensors have the call's dtype, or are masks: kernels often leave mixed dtypes to
+ * others, and a form that is called once is not for those. */
+static bool has_one_dtype(const trial *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->inputs[i].dtype != t->dtype && t->inputs[i].dtype != DPC_BOOL)
+            return false;
+    return true;
+}
+
+/* Return the shape of all tensors that have dimensions; NULL: there are several, or a tensor is not
+ * drawn. */
 static const geometry *one_shape(const op_sample *s)
 {
     const geometry *shape = NULL;
@@ -221,37 +267,41 @@ static const geometry *one_shape(const op_sample *s)
     return shape;
 }
 
-/* Test whether no output has more elements than the inputs, and no input is a square matrix: then a
- * last dimension that is longer makes no output that is much larger. */
-static bool may_grow(const geometry *shape, const outcome *first)
+/* Test whether the outputs of FORM_LONGER are no larger than its inputs: then a last dimension that
+ * is much longer makes no output that is larger still, as that of a product with the transpose. */
+static bool may_grow(const geometry *shape, const outcome *longer)
 {
-    if (first->state != STATE_DONE || geometry_count(shape) == 0 ||
-        (shape->ndim > 1 && shape->shape[shape->ndim - 1] == shape->shape[shape->ndim - 2]))
+    int64_t last = shape->shape[shape->ndim - 1];
+
+    if (longer->state != STATE_DONE || longer->n == 0)
         return false;
-    for (size_t i = 0; i < first->n; i++)
-        if (geometry_count(&first->values[i].geometry) > geometry_count(shape))
+    for (size_t i = 0; i < longer->n; i++)
+        if (geometry_count(&longer->values[i].geometry) > geometry_count(shape) / last * (last + 1))
             return false;
     return true;
 }
 
 /* Give all tensors that have dimensions another shape, and new elements. */
-static bool make_shaped(trial *t, form f, const op_sample *s, uint64_t seed, const outcome *first)
+static bool make_shaped(trial *t, form f, const op_sample *s, uint64_t seed, const outcome *longer)
 {
-    const geometry *shape = one_shape(s);
+    const geometry *shape = has_one_dtype(t) ? one_shape(s) : NULL;
+    bool grows = f == FORM_LONGER || f == FORM_LARGE;
 
-    if (shape == NULL || (f == FORM_LARGE && !may_grow(shape, first)))
+    if (shape == NULL || (grows && geometry_count(shape) == 0) ||
+        (f == FORM_LARGE && !may_grow(shape, longer)))
         return false;
     for (size_t i = 0; i < t->n; i++) {
         input *in = &t->inputs[i];
         geometry *g = &in->geometry;
         if (g->ndim == 0)
             continue;
+        int64_t *last = &g->shape[g->ndim - 1];
         if (f == FORM_SCALAR)
             g->ndim = 0;
-        else if (f == FORM_EMPTY)
-            g->shape[g->ndim - 1] = 0;
         else
-            g->shape[g->ndim - 1] = LARGE / (geometry_count(g) / g->shape[g->ndim - 1]) + 7;
+            *last = f == FORM_EMPTY    ? 0
+                    : f == FORM_LONGER ? *last + 1
+                                       : LARGE / (geometry_count(g) / *last) + 7;
         geometry_pack(g);
         free(in->bytes);
         input_allocate(in);
@@ -282,16 +332,19 @@ static bool make_outputs(trial *t, form f, const schema *op, const outcome *firs
         in->geometry = first->values[i].geometry;
         in->dtype = first->values[i].dtype;
         geometry *g = &in->geometry;
-        if (f != FORM_OUT) {
+        if (f == FORM_OUT_SHAPE || f == FORM_OUT_EMPTY) {
             bool is_3 = g->ndim == 1 && g->shape[0] == 3;
             g->ndim = 1;
             g->shape[0] = f == FORM_OUT_EMPTY ? 0 : is_3 ? 4 : 3;
         }
         geometry_pack(g);
-        if (f == FORM_OUT) {
+        in->whole = f == FORM_OUT || f == FORM_OUT_STRIDED;
+        if (in->whole) {
+            for (int d = 0; f == FORM_OUT_STRIDED && d < g->ndim; d++)
+                g->strides[d] *= 2;
             g->offset = CONFORM_GUARD;
-            g->elements += 2 * CONFORM_GUARD;
-            in->whole = true;
+            geometry_fit(g);
+            g->elements = CONFORM_GUARD + (g->elements > 0 ? g->elements : CONFORM_GUARD);
         }
         input_allocate(in);
         fill_ones(in);
@@ -313,8 +366,8 @@ bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype
     memset(t, 0, sizeof(*t));
     if (s->refused && f != FORM_GIVEN)
         return false;
-    if ((f == FORM_IN_PLACE && op->in_place == NULL) || /* `op` is not used for FORM_GIVEN */
-        ((f == FORM_OUT || f == FORM_OUT_SHAPE || f == FORM_OUT_EMPTY) && op->out == NULL))
+    if (((f == FORM_IN_PLACE || f == FORM_IN_PLACE_STRIDED) && op->in_place == NULL) ||
+        (f >= FORM_OUT && f <= FORM_OUT_EMPTY && op->out == NULL))
         return false;
     t->op = s->op;
     t->form = f;
@@ -336,9 +389,12 @@ bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype
         ok = make_special(t, s);
         break;
     case FORM_IN_PLACE:
+    case FORM_IN_PLACE_STRIDED:
         t->op = op->in_place->name;
+        ok = f == FORM_IN_PLACE || make_strided(t, s->hash & 1);
         break;
     case FORM_OUT:
+    case FORM_OUT_STRIDED:
     case FORM_OUT_SHAPE:
     case FORM_OUT_EMPTY:
         t->op = op->out->name;
@@ -346,6 +402,7 @@ bool form_make(trial *t, form f, const op_sample *s, const schema *op, dpc_dtype
         break;
     case FORM_EMPTY:
     case FORM_SCALAR:
+    case FORM_LONGER:
     case FORM_LARGE:
         ok = make_shaped(t, f, s, seed, first);
         break;

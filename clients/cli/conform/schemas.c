@@ -1,5 +1,5 @@
-/* schemas.c -- the schemas of the samples' operators, and the overloads that do the same in
- * place and into given outputs */
+/* schemas.c -- the schemas of the samples' operators, and the overloads that do the same in place
+ * and into given outputs */
 #include "conform.h"
 #include <stdlib.h>
 #include <string.h>
