@@ -193,13 +193,13 @@ static bool is_drawn(const op_sample *s, size_t i)
     return s->tensors[i].given == NULL;
 }
 
-/* Test whether large integers make no large result, and have a result at all. */
+/* Test whether large integers make no large result, and the operator defines one for them. */
 static bool takes_large(const op_sample *s)
 {
-    static const char *const not [] = {"shift", "bincount", "histc", "one_hot", "repeat"};
+    static const char *const not_these[] = {"shift", "bincount", "histc", "one_hot", "repeat"};
 
-    for (size_t i = 0; i < COUNT(not ); i++)
-        if (strstr(s->op, not [i]) != NULL)
+    for (size_t i = 0; i < COUNT(not_these); i++)
+        if (strstr(s->op, not_these[i]) != NULL)
             return false;
     return true;
 }
