@@ -9,12 +9,24 @@
 #include <time.h>
 
 enum {
-    SPARE_MOST = 16, /* ended calls whose contexts are kept */
-    SHADOW_NICE = 10 /* the thread gives way to those that answer clients */
+    SPARE_MOST = 16,  /* ended calls whose contexts are kept */
+    LOCK_TRIES = 100, /* before a client's thread does without the lock */
+    SHADOW_NICE = 10  /* the thread gives way to those that answer clients */
 };
 
-/* -- counting; the caller holds shadow.lock -- */
+/* Take the lock, unless that needs more than about a microsecond. */
+static bool try_lock(shadow *s)
+{
+    bool locked = false;
 
+    for (int i = 0; i < LOCK_TRIES && !locked; i++)
+        locked = pthread_mutex_trylock(&s->lock) == 0;
+    return locked;
+}
+
+/* -- counting -- */
+
+/* Count `c`; the caller holds the lock. */
 static void count(shadow *s, const shadow_call *c, shadow_count add)
 {
     add.op = dp_op_name(c->bound.op);
@@ -22,30 +34,46 @@ static void count(shadow *s, const shadow_call *c, shadow_count add)
     shadow_table_add(&s->table, c->uid, &add);
 }
 
-/* Release `c`, which is in no list, and give back what it was counted for. */
-static void put_back(shadow *s, shadow_call *c)
+/* Count `c` as dropped; the caller does not hold the lock, and must not wait for it. */
+static void count_dropped(shadow *s, const shadow_call *c)
 {
-    s->n--;
-    s->bytes -= c->bytes;
-    pthread_mutex_unlock(&s->lock); /* freeing memory may take long */
-    shadow_release(c);
-    pthread_mutex_lock(&s->lock);
-    if (s->n_spare < SPARE_MOST && !s->stopping) {
-        c->next = s->spare;
-        s->spare = c;
-        s->n_spare++;
+    if (!try_lock(s)) {
+        atomic_fetch_add(&s->missed, 1);
         return;
     }
-    dp_ctx_free(c->ctx);
-    dp_free(c);
+    count(s, c, (shadow_count){.dropped = 1});
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Release `c`, which is in no list, and give back what it was counted for.  The caller does not
+ * hold the lock. */
+static void put_back(shadow *s, shadow_call *c)
+{
+    atomic_fetch_sub(&s->n, 1);
+    atomic_fetch_sub(&s->bytes, c->bytes);
+    shadow_release(c);
+    if (try_lock(s)) {
+        if (s->n_spare < SPARE_MOST && !s->stopping) {
+            c->next = s->spare;
+            s->spare = c;
+            s->n_spare++;
+            c = NULL;
+        }
+        pthread_mutex_unlock(&s->lock);
+    }
+    if (c != NULL) {
+        dp_ctx_free(c->ctx);
+        dp_free(c);
+    }
 }
 
 static void drop(shadow *s, shadow_call *c)
 {
-    count(s, c, (shadow_count){.dropped = 1});
+    count_dropped(s, c);
     put_back(s, c);
 }
 
+/* Drop the calls that wait; the caller holds the lock. */
 static void drop_waiting(shadow *s)
 {
     while (s->first != NULL) {
@@ -53,7 +81,10 @@ static void drop_waiting(shadow *s)
         s->first = c->next;
         if (s->first == NULL)
             s->last = &s->first;
-        drop(s, c);
+        count(s, c, (shadow_count){.dropped = 1});
+        pthread_mutex_unlock(&s->lock); /* freeing memory may take long */
+        put_back(s, c);
+        pthread_mutex_lock(&s->lock);
     }
 }
 
@@ -93,7 +124,9 @@ static void run_first(shadow *s)
                              .differs = o.differs,
                              .failed = o.failed && !o.differs,
                              .largest = o.largest});
+    pthread_mutex_unlock(&s->lock);
     put_back(s, c);
+    pthread_mutex_lock(&s->lock);
     s->running = false;
     pthread_cond_broadcast(&s->ended);
 }
@@ -163,6 +196,7 @@ bool shadow_stop(shadow *s, uint64_t deadline)
 {
     pthread_mutex_lock(&s->lock);
     s->stopping = true;
+    atomic_store(&s->closed, true);
     atomic_store(&s->cancel, 1);
     drop_waiting(s);
     pthread_cond_broadcast(&s->wake);
@@ -205,13 +239,17 @@ static bool draw(shadow_settings *how)
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53 < how->share;
 }
 
-/* Reserve room for a call, or for `bytes` more of `c`; the caller holds the lock. */
+/* Reserve room for a call, or for `bytes` more of `c`. */
 static bool reserve(shadow *s, shadow_call *c, uint64_t bytes)
 {
-    if (s->stopping || s->paused > 0 || s->n > LIMIT_SIZE(SHADOW_QUEUE) ||
-        dp_size_plus(s->bytes, bytes) > LIMIT_SIZE(SHADOW_BYTES))
+    uint64_t most = LIMIT_SIZE(SHADOW_BYTES);
+
+    if (bytes > most || atomic_load(&s->closed) || atomic_load(&s->n) > LIMIT_SIZE(SHADOW_QUEUE))
         return false;
-    s->bytes += bytes;
+    if (atomic_fetch_add(&s->bytes, bytes) > most - bytes) {
+        atomic_fetch_sub(&s->bytes, bytes);
+        return false;
+    }
     c->bytes += bytes;
     return true;
 }
@@ -219,14 +257,17 @@ static bool reserve(shadow *s, shadow_call *c, uint64_t bytes)
 /* Return a call without arguments; NULL: out of memory. */
 static shadow_call *call_new(shadow *s, dp_registry *reg)
 {
-    shadow_call *c = s->spare;
+    shadow_call *c = NULL;
     dp_error err = DP_ERROR_INIT;
 
-    if (c != NULL) {
-        s->spare = c->next;
-        s->n_spare--;
-        return c;
+    if (try_lock(s)) {
+        c = s->spare;
+        s->spare = c != NULL ? c->next : NULL;
+        s->n_spare -= c != NULL;
+        pthread_mutex_unlock(&s->lock);
     }
+    if (c != NULL)
+        return c;
     c = dp_calloc(1, sizeof(*c));
     if (c != NULL && dp_ctx_new(reg, &c->ctx, &err) == 0)
         return c;
@@ -258,30 +299,40 @@ shadow_call *request_shadow_begin(request *rq, const dp_bound *b)
     if (!draw(how) || rq->state->capture != NULL || !shadow_fits(rq->ctx, b, &bytes))
         return NULL;
     like.how = *how;
-    pthread_mutex_lock(&s->lock);
-    s->n++;
+    atomic_fetch_add(&s->n, 1);
     if (reserve(s, &like, bytes))
         c = call_new(s, rq->conn->server->reg);
     if (c == NULL) {
-        count(s, &like, (shadow_count){.dropped = 1});
-        s->n--;
-        s->bytes -= like.bytes;
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (c == NULL)
+        count_dropped(s, &like);
+        atomic_fetch_sub(&s->n, 1);
+        atomic_fetch_sub(&s->bytes, like.bytes);
         return NULL;
+    }
     *c = (shadow_call){.ctx = c->ctx, .uid = like.uid, .how = *how, .bytes = bytes};
     prepare(c, rq);
     int rc = shadow_take(c, rq->ctx, b);
     if (rc == 0)
         return c;
-    pthread_mutex_lock(&s->lock);
-    if (rc == DP_EVALUE) /* its arguments share memory: it is none to shadow */
-        put_back(s, c);
-    else
-        drop(s, c);
-    pthread_mutex_unlock(&s->lock);
+    if (rc != DP_EVALUE) /* otherwise its arguments share memory: it is none to shadow */
+        count_dropped(s, &like);
+    put_back(s, c);
     return NULL;
+}
+
+/* Queue `c`; the caller does not hold the lock, and must not wait for it. */
+static bool queue(shadow *s, shadow_call *c)
+{
+    if (!try_lock(s))
+        return false;
+    bool queued = !s->stopping && s->paused == 0 && start(s);
+    if (queued) {
+        c->next = NULL;
+        *s->last = c;
+        s->last = &c->next;
+        pthread_cond_signal(&s->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return queued;
 }
 
 void request_shadow_end(request *rq, shadow_call *c, const dp_bound *b, const dp_value *rets)
@@ -289,26 +340,10 @@ void request_shadow_end(request *rq, shadow_call *c, const dp_bound *b, const dp
     shadow *s = shadow_of(rq);
     uint64_t bytes = rets != NULL ? shadow_result_bytes(c, b, rets) : UINT64_MAX;
 
-    pthread_mutex_lock(&s->lock);
-    if (bytes == UINT64_MAX) {
+    if (bytes == UINT64_MAX)
         put_back(s, c);
-        pthread_mutex_unlock(&s->lock);
-        return;
-    }
-    bool taken = reserve(s, c, bytes);
-    pthread_mutex_unlock(&s->lock);
-    if (taken)
-        taken = shadow_take_results(c, b, rets) == 0;
-    pthread_mutex_lock(&s->lock);
-    if (taken && !s->stopping && s->paused == 0 && start(s)) {
-        c->next = NULL;
-        *s->last = c;
-        s->last = &c->next;
-        pthread_cond_signal(&s->wake);
-    } else {
+    else if (!reserve(s, c, bytes) || shadow_take_results(c, b, rets) < 0 || !queue(s, c))
         drop(s, c);
-    }
-    pthread_mutex_unlock(&s->lock);
 }
 
 int request_shadows(request *rq, shadow_count **out, size_t *n, dp_error *err)
@@ -317,6 +352,7 @@ int request_shadows(request *rq, shadow_count **out, size_t *n, dp_error *err)
     uid_t uid = session_uid(rq->session);
 
     pthread_mutex_lock(&s->lock);
+    shadow_table_miss(&s->table, atomic_exchange(&s->missed, 0));
     size_t most = s->table.n + 1;
     *out = dp_arena_alloc_n(dp_ctx_arena(rq->ctx), most, sizeof(**out));
     if (*out != NULL)
@@ -333,6 +369,7 @@ void request_shadow_pause(request *rq, int64_t timeout_ms)
 
     pthread_mutex_lock(&s->lock);
     s->paused++;
+    atomic_store(&s->closed, true);
     atomic_store(&s->cancel, 1);
     drop_waiting(s);
     wait_for(s, false, timeout_ms >= 0 ? nanos() + (uint64_t)timeout_ms * UINT64_C(1000000) : 0);
@@ -345,6 +382,7 @@ void request_shadow_resume(request *rq)
 
     pthread_mutex_lock(&s->lock);
     s->paused--;
+    atomic_store(&s->closed, s->stopping || s->paused > 0);
     pthread_cond_signal(&s->wake);
     pthread_mutex_unlock(&s->lock);
 }

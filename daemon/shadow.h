@@ -51,7 +51,7 @@ typedef struct shadow_outcome {
 } shadow_outcome;
 
 typedef struct shadow {
-    pthread_mutex_t lock;       /* of all members */
+    pthread_mutex_t lock;       /* of all members up to `table` */
     pthread_cond_t wake, ended; /* there may be work; no call runs, or the thread has left */
     pthread_t thread;
     bool started, stopping, left;
@@ -62,9 +62,13 @@ typedef struct shadow {
     shadow_call **last;    /* where the next one is linked */
     shadow_call *spare;    /* ended calls, whose contexts are used again */
     unsigned n_spare;
-    size_t n;       /* calls between request_shadow_begin() and their end */
-    uint64_t bytes; /* of these calls */
     shadow_table table;
+    /* The threads of clients use the members below without the lock.  For the others they only try
+     * to take it, since the thread of low priority may be suspended while it has it. */
+    atomic_bool closed;          /* `stopping`, or `paused` is not 0 */
+    atomic_size_t n;             /* calls between request_shadow_begin() and their end */
+    atomic_uint_fast64_t bytes;  /* of these calls */
+    atomic_uint_fast64_t missed; /* dropped calls that are not in `table` yet */
 } shadow;
 
 void shadow_init(shadow *s);

@@ -27,6 +27,13 @@ static void sum(shadow_count *to, const shadow_count *c)
     to->largest = c->largest > to->largest ? c->largest : to->largest;
 }
 
+static shadow_count *over_of(shadow_table *t)
+{
+    t->over.op = "(other)";
+    strcpy(t->over.device, "(other)");
+    return &t->over;
+}
+
 /* Return the count for what `like` counts; `over` if there is no room for a new row. */
 static shadow_count *count_of(shadow_table *t, uid_t uid, const shadow_count *like)
 {
@@ -37,9 +44,7 @@ static shadow_count *count_of(shadow_table *t, uid_t uid, const shadow_count *li
     if (row != NULL)
         return &row->count;
     if (t->n >= LIMIT_SIZE(METRIC_SHADOWS) || (row = dp_calloc(1, sizeof(*row))) == NULL) {
-        t->over.op = "(other)";
-        strcpy(t->over.device, "(other)");
-        return &t->over;
+        return over_of(t);
     }
     row->uid = uid;
     row->count.op = like->op;
@@ -53,6 +58,12 @@ static shadow_count *count_of(shadow_table *t, uid_t uid, const shadow_count *li
 void shadow_table_add(shadow_table *t, uid_t uid, const shadow_count *add)
 {
     sum(count_of(t, uid, add), add);
+}
+
+void shadow_table_miss(shadow_table *t, uint64_t n)
+{
+    if (n > 0)
+        over_of(t)->dropped += n;
 }
 
 static int compare(const void *a, const void *b)

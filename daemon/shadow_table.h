@@ -24,6 +24,8 @@ typedef struct shadow_table {
 
 /* Add the calls `add`, made by clients of `uid`. */
 void shadow_table_add(shadow_table *t, uid_t uid, const shadow_count *add);
+/* Count `n` dropped calls of which nothing else is known. */
+void shadow_table_miss(shadow_table *t, uint64_t n);
 /* Copy the counts to `out` [t->n + 1]: those of `*uid`, or, if `uid` is NULL, the sums over all
  * uids.  Those with the most differences and failures come first, then those with the most calls.
  * Returns their number. */

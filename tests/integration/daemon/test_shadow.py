@@ -105,8 +105,8 @@ def test_a_wrong_kernel_is_found_under_load(f):
     equal(wrong, [], "answers")
     with f.connect() as d:
         def done():
-            r, n = row(d, "aten::relu"), row(d, "aten::neg")
-            return r["calls"] + r["dropped"] == n["calls"] + n["dropped"] == clients * calls
+            rows = d.call("server.status")["shadow"]  # (other): drops while the table was in use
+            return sum(r["calls"] + r["dropped"] for r in rows) == 2 * clients * calls
         wait_until(done, "all shadow calls have ended")
         r, n = row(d, "aten::relu"), row(d, "aten::neg")
         less(0, r["differs"], "wrong results")

@@ -104,6 +104,17 @@ START_TEST(no_memory)
 }
 END_TEST
 
+START_TEST(missed)
+{
+    shadow_table_miss(&t, 0);
+    ck_assert_uint_eq(shadow_table_copy(&t, NULL, got), 0);
+    shadow_table_miss(&t, 3);
+    ck_assert_uint_eq(shadow_table_copy(&t, NULL, got), 1);
+    ck_assert_str_eq(got[0].op, "(other)");
+    ck_assert_uint_eq(got[0].dropped, 3);
+}
+END_TEST
+
 UNIT_SUITE(shadow_table)
 {
     tcase_add_checked_fixture(tc, begin, end);
@@ -111,4 +122,5 @@ UNIT_SUITE(shadow_table)
     tcase_add_test(tc, a_uid_sees_its_own);
     tcase_add_test(tc, over_the_limit);
     tcase_add_test(tc, no_memory);
+    tcase_add_test(tc, missed);
 }
