@@ -338,8 +338,9 @@ typedef struct shadow_count {
 } shadow_count;
 
 /* Take the arguments of the call `b`, which is about to run, if it is one to shadow; request.state
- * has the settings.  NULL: it is not, or it was dropped. */
-struct shadow_call *request_shadow_begin(request *rq, const dp_bound *b);
+ * has the settings.  *out NULL: it is not, or it was dropped.  DP_EWORKER: the arguments are too
+ * long to be copied on this thread. */
+int request_shadow_begin(request *rq, const dp_bound *b, struct shadow_call **out);
 /* Queue the call `c` for the thread that runs it again, with its results `rets` [b->n_rets]; takes
  * `c` over.  `rets` NULL: the call has failed, and is not run again. */
 void request_shadow_end(request *rq, struct shadow_call *c, const dp_bound *b,

@@ -1,6 +1,7 @@
 /* shadow.c -- the queue of shadow calls, the thread that runs them, and their counts. */
 #include "shadow.h"
 #include "crash.h"
+#include "methods/methods.h"
 #include "server.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -289,15 +290,20 @@ static void prepare(shadow_call *c, const request *rq)
     dp_ctx_set_streams(c->ctx, rq->session->streams);
 }
 
-shadow_call *request_shadow_begin(request *rq, const dp_bound *b)
+int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
 {
     shadow_settings *how = rq->state->shadow;
     shadow *s = shadow_of(rq);
     shadow_call like = {.uid = session_uid(rq->session), .bound = *b}, *c = NULL;
-    uint64_t bytes;
+    uint64_t bytes, drawn = how->draws;
 
+    *out = NULL;
     if (!draw(how) || rq->state->capture != NULL || !shadow_fits(rq->ctx, b, &bytes))
-        return NULL;
+        return 0;
+    if (!placement_may_take(rq, bytes, false)) {
+        how->draws = drawn; /* so that the worker draws the same */
+        return DP_EWORKER;
+    }
     like.how = *how;
     atomic_fetch_add(&s->n, 1);
     if (reserve(s, &like, bytes))
@@ -306,17 +312,19 @@ shadow_call *request_shadow_begin(request *rq, const dp_bound *b)
         count_dropped(s, &like);
         atomic_fetch_sub(&s->n, 1);
         atomic_fetch_sub(&s->bytes, like.bytes);
-        return NULL;
+        return 0;
     }
     *c = (shadow_call){.ctx = c->ctx, .uid = like.uid, .how = *how, .bytes = bytes};
     prepare(c, rq);
     int rc = shadow_take(c, rq->ctx, b);
-    if (rc == 0)
-        return c;
+    if (rc == 0) {
+        *out = c;
+        return 0;
+    }
     if (rc != DP_EVALUE) /* otherwise its arguments share memory: it is none to shadow */
         count_dropped(s, &like);
     put_back(s, c);
-    return NULL;
+    return 0;
 }
 
 /* Queue `c`; the caller does not hold the lock, and must not wait for it. */

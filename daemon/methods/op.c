@@ -361,9 +361,11 @@ static int run_call(request *rq, const op_call_params *p, dp_error *err)
     dp_ctx_timing(rq->ctx, p->timing);
     if (dp_ctx_trace(rq->ctx, p->trace) < 0)
         return run_ctx_error(rq, err);
-    struct shadow_call *shadow =
-        rq->state->shadow != NULL ? request_shadow_begin(rq, &r->bound) : NULL;
-    int rc = call(rq, &r->bound, r->rets, err);
+    struct shadow_call *shadow = NULL;
+    int rc = rq->state->shadow != NULL ? request_shadow_begin(rq, &r->bound, &shadow) : 0;
+    if (rc < 0)
+        return rc;
+    rc = call(rq, &r->bound, r->rets, err);
     r->called = rc == 0;
     if (shadow != NULL)
         request_shadow_end(rq, shadow, &r->bound, rc == 0 ? r->rets : NULL);

@@ -64,6 +64,11 @@ def counts(d, op):
     return tuple(row(d, op)[k] for k in ("calls", "differs", "failed", "dropped"))
 
 
+def total(d):
+    """Chosen calls; those under (other) were dropped while the table was in use."""
+    return sum(r["calls"] + r["dropped"] for r in d.call("server.status")["shadow"])
+
+
 def settle(d, op, want):
     try:
         wait_until(lambda: counts(d, op) == want, op)
@@ -105,8 +110,7 @@ def test_a_wrong_kernel_is_found_under_load(f):
     equal(wrong, [], "answers")
     with f.connect() as d:
         def done():
-            rows = d.call("server.status")["shadow"]  # (other): drops while the table was in use
-            return sum(r["calls"] + r["dropped"] for r in rows) == 2 * clients * calls
+            return total(d) == 2 * clients * calls
         wait_until(done, "all shadow calls have ended")
         r, n = row(d, "aten::relu"), row(d, "aten::neg")
         less(0, r["differs"], "wrong results")
@@ -331,6 +335,21 @@ def test_the_schema_changes_meanwhile(f):
         d.op("dozes::doze", {"data": [0.0]})
         f.go_on()
         settle(d, "dozes::doze", (1, 0, 0, 0))
+        d.call("plugin.unload", plugin="dozes")
+
+
+@fresh
+def test_long_arguments_of_a_short_kernel(f):
+    with f.shadowing() as d:
+        x = create(d, [1.0] * 5000)
+        for _ in range(100):
+            equal(d.op("aten::relu", x, into=-1)["tensor"], -1)
+            d.release(-1)
+        wait_until(lambda: total(d) == 100, "each call is chosen once")
+        d.call("plugin.load", path="dozes")
+        for n in range(1, 200):  # until the kernel is proven to be short
+            equal(d.op("dozes::doze", x), 0)
+        wait_until(lambda: total(d) == 100 + n, "each call is chosen once")
         d.call("plugin.unload", plugin="dozes")
 
 
