@@ -122,7 +122,7 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode: bool) -> None:
         super().__init__(mode)
         c = current()
-        self._earlier = is_grad_enabled()
+        self._earlier = _get(c, self.member)
         _set(c, self.member, mode)
 
     def __enter__(self) -> None:
@@ -158,8 +158,8 @@ class autocast(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Are calls recorded?"""
-    return bool(_get(current(), "grad_enabled"))
+    """Are calls recorded?  Inside inference_mode() they are not."""
+    return records(current())
 
 
 def records(c: Connection) -> bool:

@@ -20,7 +20,9 @@ _MOST_INT = 1 << 53  # integers from here on are strings in JSON
 
 
 class Unfit(TypeError):
-    """A value that no operator takes."""
+    """A value that no operator takes.  For users it is a TypeError, and prints as one."""
+
+    __module__, __qualname__ = "builtins", "TypeError"
 
 
 def connection_of(first: "Tensor", others: "tuple[Any, ...] | list[Any]" = ()) -> Connection:

@@ -253,7 +253,9 @@ def test_gradients():
             equal((x * 2).requires_grad, True)
     equal((x * 2).requires_grad, True)
     with dd.inference_mode():
-        equal((x * 2).requires_grad, False)
+        equal(((x * 2).requires_grad, dd.is_grad_enabled()), (False, False))
+        dd.set_grad_enabled(True)
+    equal(((x * 2).requires_grad, dd.is_grad_enabled()), (True, True))
     x.register_hook("aten::neg")
     (x * 2).sum().backward()
     equal(x.grad.tolist(), [-2.0] * 3, "after the hook")
