@@ -9,12 +9,11 @@ connection, on which the methods of the protocol can be called; docs/python.md i
 
 from __future__ import annotations
 
-import sys
-import threading
 from importlib import import_module
 
 from .errors import (AbiMismatch, AlreadyExists, Busy, Cancelled, Closed, DaemonLost, DeadlineExceeded, Error, InvalidParams,
                      InvalidRequest, NotFound, ParseError, PluginCrashed, PluginError, ResourceExhausted)
+from .tracebacks import install
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
 if TYPE_CHECKING:
@@ -85,34 +84,4 @@ def load_ipython_extension(ipython: Any) -> None:
     register(ipython)
 
 
-def _end_tracebacks_at_the_call() -> None:
-    """Let tracebacks of the daemon's errors, of the system's, and of what this package raises on purpose end at the user's
-    line: frames of this package say nothing to him, unless it has a fault."""
-    before, before_in_thread = sys.excepthook, threading.excepthook
-    folder = __file__.rpartition("__init__")[0]
-
-    def cut(error: BaseException | None, traceback: Any) -> None:
-        last = inner = entry = traceback
-        while entry is not None:
-            if not entry.tb_frame.f_code.co_filename.startswith(folder):
-                last = entry
-            inner, entry = entry, entry.tb_next
-        if inner is last or last is None:
-            return
-        if not isinstance(error, (Error, Closed, OSError)):
-            from opcode import opmap
-            if inner.tb_frame.f_code.co_code[inner.tb_lasti] != opmap["RAISE_VARARGS"]:
-                return
-        last.tb_next = None
-
-    def hook(kind: Any, error: BaseException, traceback: Any) -> None:
-        cut(error, traceback)
-        before(kind, error, traceback)
-
-    def hook_in_thread(args: Any) -> None:
-        cut(args.exc_value, args.exc_traceback)
-        before_in_thread(args)
-    sys.excepthook, threading.excepthook = hook, hook_in_thread
-
-
-_end_tracebacks_at_the_call()
+install()

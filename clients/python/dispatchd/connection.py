@@ -18,6 +18,7 @@ from . import private
 from .client import Client
 from .errors import Closed, DaemonLost, Error, call_site, from_answer
 from .session import Session, sweep
+from .tracebacks import install_in_threads
 from .wire import from_wire
 
 TYPE_CHECKING = False  # importing typing takes longer than the rest of the package
@@ -43,6 +44,7 @@ _UNWANTED = "unwanted"  # the site of a request whose wait was interrupted: its 
 
 local = threading.local()  # .current, .stack: see defaults.py and __enter__()
 _all: "weakref.WeakSet[Connection]" = weakref.WeakSet()
+install_in_threads()
 
 
 class Handle(weakref.ref):  # type: ignore[type-arg]
