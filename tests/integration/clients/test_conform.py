@@ -234,6 +234,9 @@ def test_writes_behind_its_outputs(f):
     report = f.json("--device", "npu", "--plugin", UNRULY, "--op", "aten::neg", "--dtype", "float32", UNRULY_NEG="beyond",
                     status=1)
     cell = next(c for c in report["cells"] if c["op"] == "aten::neg")
+    if "address" in os.path.basename(BUILD):  # the sanitizer ends the daemon at the write
+        equal(cell["verdict"], "crashed")
+        return
     equal(cell["verdict"], "differs")
     contains(cell["why"], "or its surroundings, after the call: element [")
 
