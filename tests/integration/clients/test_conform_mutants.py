@@ -9,11 +9,11 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import BUILD, ROOT, equal, less, main
+from harness import BUILD, ROOT, SANITIZED, equal, less, main
 
 SOURCE = os.path.join(ROOT, "tests", "plugins", "mutable.c")
 SAMPLES = os.path.join(ROOT, "proto", "samples", "calls.jsonl")
-SEEDS = 10
+SEEDS = 2 if SANITIZED else 10
 
 Mutant = collections.namedtuple("Mutant", "name op dtype verdict old new")
 
@@ -181,7 +181,9 @@ def test_conform_names_the_operator_of_each_mutant(folder):
     with ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(lambda m: verdict_on(m[1], folder, m[0]), enumerate(MUTANTS)))
     missed = [m.name for m, v in zip(MUTANTS, verdicts) if v in FAULTLESS]
-    others = [(m.name, v) for m, v in zip(MUTANTS, verdicts) if v not in (m.verdict, *FAULTLESS)]
+    # the address sanitizer ends a daemon whose kernel reads or writes beyond a tensor
+    ends = {"crashed"} if "address" in os.path.basename(BUILD) else set()
+    others = [(m.name, v) for m, v in zip(MUTANTS, verdicts) if v not in {m.verdict, *FAULTLESS, *ends}]
     equal(others, [], "mutants with another verdict")
     less(len(missed), MISSED_MOST + 1, f"mutants that conform misses, {missed}")
 
