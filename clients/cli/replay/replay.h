@@ -21,6 +21,7 @@ enum {
     STEPS_MOST = 1000,         /* of a program in which a step is looked for */
     REPLAY_DEADLINE_MS = 60000 /* of a call that is made again */
 };
+#define PART_MOST ((uint64_t)1 << 36) /* bytes of an attachment: more than a daemon takes */
 
 /* -- file.c: the file --
  *

@@ -31,7 +31,8 @@ static bool size_from(const cJSON *j, uint64_t *out)
     return true;
 }
 
-/* Make room for the attachments that a line announces.  false: they are no list of sizes. */
+/* Make room for the attachments that a line announces.  false: they are no list of sizes, or one
+ * that no daemon takes. */
 static bool announce(message *m)
 {
     const cJSON *sizes = member(m->json, "attachments"), *size;
@@ -43,7 +44,8 @@ static bool announce(message *m)
     cJSON_ArrayForEach(size, sizes)
     {
         part *p = &m->parts[m->n_parts];
-        void *bytes = size_from(size, &p->nbytes) ? malloc(p->nbytes + 1) : NULL;
+        bool fits = size_from(size, &p->nbytes) && p->nbytes <= PART_MOST;
+        void *bytes = fits ? malloc(p->nbytes + 1) : NULL;
         if (bytes == NULL)
             return false;
         p->bytes = bytes;

@@ -8,7 +8,7 @@ import re
 import struct
 import time
 
-from harness import BUILD, ROOT, contains, equal, less, main, raises, warnings
+from harness import BUILD, ROOT, contains, equal, less, main, raises, wait_until, warnings
 from daemon import TestDaemon
 import dispatchd
 
@@ -128,6 +128,7 @@ def test_hello_joins_a_session(f):
 
 
 def test_status_counts(f):
+    wait_until(lambda: f.call("server.status")["sessions"] == 1, "the sessions of earlier tests have ended")
     before = f.call("server.status")
     x = f.call("tensor.create", data=[0] * 1024)
     after = f.call("server.status")

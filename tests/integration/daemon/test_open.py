@@ -226,7 +226,10 @@ def test_a_stop_answers_and_closes_all_of_them():
         second, silent = d.open(), d.open()
         second.send("server.status")
         d.send("server.shutdown")
-        d.send("server.open")
+        try:
+            d.send("server.open")
+        except OSError:
+            pass  # it came too late
         contains(second.receive(), "uptime_ms")
         d.receive()
         try:

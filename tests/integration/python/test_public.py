@@ -82,7 +82,7 @@ def test_layouts():
         dd.current().call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", f"{plugin}.so"))
     sparse = dd.ops.coo.make(dd.tensor([[0, 1]]), dd.tensor([1.0, 2.0]), [2])
     equal((sparse.layout, sparse.is_sparse, sparse.is_sparse_csr, sparse.is_quantized), ("sparse_coo", True, False, False))
-    packed = dd.ops.quantized.pack(x, 0.5, "quint8")
+    packed = dd.ops.quantized.pack(x.double(), 0.5, "quint8")
     equal((packed.layout, packed.is_sparse, packed.is_quantized), (dd.strided, False, True))
 
 
