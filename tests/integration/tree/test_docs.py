@@ -48,7 +48,8 @@ def netcat_speaks_unix():
 
 
 def run(script, daemon, folder):
-    env = {**os.environ, "DISPATCHD_SOCKET": daemon.socket, "BUILD": BUILD, "ROOT": ROOT,
+    env = {**{k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")},  # of the make that runs the tests
+           "DISPATCHD_SOCKET": daemon.socket, "BUILD": BUILD, "ROOT": ROOT,
            "PATH": BUILD + os.pathsep + os.environ["PATH"]}
     if not netcat_speaks_unix():
         env["PATH"] = os.path.join(ROOT, "tests", "lib") + os.pathsep + env["PATH"]
