@@ -68,15 +68,17 @@ void dpci_forget(dpc_client *c)
 /* -- reading bytes -- */
 
 /* Return where received bytes go, and their number in `*n`: into the attachment that is being
- * received, if much of it is missing, else into the buffer.  NULL: out of memory. */
-static char *destination(dpc_client *c, size_t *n)
+ * received (`*direct`), if much of it is missing, else into the buffer.  NULL: out of memory. */
+static char *destination(dpc_client *c, size_t *n, bool *direct)
 {
     dpc_answer *a = c->partial;
 
+    *direct = false;
     if (a != NULL && c->start == c->in.len) {
         size_t missing = a->blobs[a->blob].nbytes - a->filled;
         if (missing >= DIRECT_BYTES && a->blobs[a->blob].data != NULL) {
             *n = missing;
+            *direct = true;
             return (char *)a->blobs[a->blob].data + a->filled;
         }
     }
@@ -97,7 +99,8 @@ static int receive_some(dpc_client *c, int flags, dpc_error *err)
 {
     char control[CMSG_SPACE(DPCI_FDS_MAX * sizeof(int))] __attribute__((aligned(8)));
     size_t wanted = 0;
-    char *to = destination(c, &wanted);
+    bool direct;
+    char *to = destination(c, &wanted, &direct);
     struct iovec v = {to, wanted};
     struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1};
     ssize_t n;
@@ -117,10 +120,10 @@ static int receive_some(dpc_client *c, int flags, dpc_error *err)
     if (n == 0)
         return dpci_break(c, DPC_EBROKEN, err, "the daemon closed the connection%s",
                           c->in.len > c->start || c->partial ? " in the middle of a message" : "");
-    if (to == c->in.at + c->in.len)
-        c->in.len += (size_t)n;
-    else
+    if (direct) /* an allocator may have put the attachment right behind the buffer */
         c->partial->filled += (size_t)n;
+    else
+        c->in.len += (size_t)n;
     c->received += (size_t)n;
     if (h.msg_controllen > 0 || (h.msg_flags & MSG_CTRUNC)) {
         int rc = dpci_queue_descriptors(c, &h, err);
