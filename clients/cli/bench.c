@@ -7,19 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CALLS = 1000, CALLS_MOST = 10000000, BAR = 40, BINS = 64 };
-enum { FIRST_DRAW_US = 500000, DRAW_US = 100000 }; /* when the progress bar is drawn */
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
+static const double first_draw_s = 0.5, draw_s = 0.1; /* when the progress bar is drawn */
 
 static int by_size(const void *a, const void *b)
 {
@@ -144,9 +135,9 @@ static int call_once(cli *c, const cJSON *params, double *micros)
     cJSON *copy = need(cJSON_Duplicate(params, true));
     dpc_answer *a;
 
-    double begun = now();
+    double begun = seconds_now();
     int rc = request(c, "op.call", copy, &a);
-    *micros = now() - begun;
+    *micros = (seconds_now() - begun) * 1e6;
     if (rc == CLI_OK)
         dpc_answer_free(a);
     return rc;
@@ -157,17 +148,17 @@ static int call_once(cli *c, const cJSON *params, double *micros)
 static int run(cli *c, const cJSON *params, size_t warm_up, size_t n, double *times)
 {
     bool shown = isatty(STDERR_FILENO) && !c->json, drawn = false;
-    double draw_at = now() + FIRST_DRAW_US, all = (double)(warm_up + n), ignored;
+    double draw_at = seconds_now() + first_draw_s, all = (double)(warm_up + n), ignored;
     char *what = text_printf("%.0f calls", all);
     int rc = CLI_OK;
 
     for (size_t i = 0; rc == CLI_OK && i < warm_up + n; i++) {
         rc = call_once(c, params, i < warm_up ? &ignored : &times[i - warm_up]);
-        if (!shown || now() < draw_at)
+        if (!shown || seconds_now() < draw_at)
             continue;
         draw_progress((double)i, all, what);
         drawn = true;
-        draw_at = now() + DRAW_US;
+        draw_at = seconds_now() + draw_s;
     }
     if (rc == CLI_OK && drawn)
         draw_progress(all, all, what);

@@ -125,6 +125,11 @@ void show_grad_html(const cJSON *result);
 
 /* Return `p`.  If `p` is NULL, memory ran out: print that and exit. */
 void *need(void *p);
+/* Return `array` [n] with room for one more item of `bytes` bytes.  It doubles: the array has grown
+ * by this function alone, one item at a time. */
+void *grown(void *array, size_t n, size_t bytes);
+/* Return the seconds of CLOCK_MONOTONIC. */
+double seconds_now(void);
 
 /* One column of a table whose rows are JSON objects. */
 typedef struct column {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -21,6 +22,19 @@ void *need(void *p)
         exit(CLI_NO_CONNECTION);
     }
     return p;
+}
+
+void *grown(void *array, size_t n, size_t bytes)
+{
+    return (n & (n - 1)) == 0 ? need(realloc(array, (2 * n + 1) * bytes)) : array;
+}
+
+double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
 char *text_printf(const char *format, ...)

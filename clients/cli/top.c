@@ -22,14 +22,6 @@ typedef struct view {
     double at; /* seconds of CLOCK_MONOTONIC */
 } view;
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* -- reading -- */
 
 static void view_free(view *v)
@@ -65,7 +57,7 @@ static char *labels_text(const sample *s)
 static view view_new(const char *text)
 {
     const char *calls = text, *errors = text, *seconds = text;
-    view v = {.at = now()};
+    view v = {.at = seconds_now()};
     size_t cap = 0;
     sample s, e, t;
 

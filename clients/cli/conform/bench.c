@@ -35,10 +35,8 @@ static double shortest(const trial *t, const target *on)
 
 static void add_row(bench *b, const trial *t, int64_t elements, double device, double cpu)
 {
-    if ((b->n & (b->n - 1)) == 0) {
-        b->rows = need(realloc(b->rows, (2 * b->n + 1) * sizeof(*b->rows)));
-        b->lines = need(realloc(b->lines, (2 * b->n + 1) * sizeof(*b->lines)));
-    }
+    b->rows = grown(b->rows, b->n, sizeof(*b->rows));
+    b->lines = grown(b->lines, b->n, sizeof(*b->lines));
     b->lines[b->n] = trial_json(t);
     b->rows[b->n++] = (bench_row){trial_text(t), t->op, elements, device, cpu, NAN};
 }
@@ -245,8 +243,7 @@ static void measure_all(bench *b, const samples *from, const target *cpu, const 
 
     for (size_t i = 0, n; i < from->n; i += n) {
         const char *op = from->at[i].op;
-        for (n = 1; i + n < from->n && strcmp(from->at[i + n].op, op) == 0;)
-            n++;
+        n = samples_of_op(from, i);
         if (shown)
             draw_progress((double)i, (double)from->n, op);
         measure_op(b, &from->at[i], n, b->dtype, cpu, on);

@@ -190,16 +190,10 @@ static bool *inside(const input *in)
 {
     const geometry *g = &in->geometry;
     bool *of = need(calloc((size_t)g->elements + 1, sizeof(*of)));
-    int64_t at[CONFORM_DIMS] = {0}, n = geometry_count(g);
+    int64_t n = geometry_count(g);
 
-    for (int64_t i = 0; i < n; i++) {
-        int64_t x = g->offset;
-        for (int d = 0; d < g->ndim; d++)
-            x += at[d] * g->strides[d];
-        of[x] = true;
-        for (int d = g->ndim - 1; d >= 0 && ++at[d] == g->shape[d]; d--)
-            at[d] = 0;
-    }
+    for (int64_t i = 0; i < n; i++)
+        of[geometry_at(g, i)] = true;
     return of;
 }
 

@@ -1,6 +1,5 @@
 /* conform.c -- verb conform: which operators give on a device what they give on the reference */
 #include "conform.h"
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,23 +136,11 @@ static void release_targets(hosts *h)
 
 /* -- the verb -- */
 
-char *samples_path(void)
-{
-    static const char *const places[] = {"../proto/samples/calls.jsonl",
-                                         "../share/dispatchd/samples/calls.jsonl", NULL};
-
-    return find_file(places);
-}
-
 static int exit_code(const suite *s)
 {
     if (!s->complete)
         return CLI_NO_CONNECTION;
-    return s->count[VERDICT_SLOWER] + s->count[VERDICT_MISSING] + s->count[VERDICT_DIFFERS] +
-                       s->count[VERDICT_HANGS] + s->count[VERDICT_CRASHED] >
-                   0
-               ? CLI_ERROR
-               : CLI_OK;
+    return suite_is_good(s) ? CLI_OK : CLI_ERROR;
 }
 
 static int report(cli *c, const suite *s, const options *o)

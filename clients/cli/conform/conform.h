@@ -54,6 +54,8 @@ typedef struct geometry {
 
 /* Return the number of elements of a shape. */
 int64_t geometry_count(const geometry *g);
+/* Return the place in the storage of element `i`, counted row by row. */
+int64_t geometry_at(const geometry *g, int64_t i);
 /* Set the strides of a packed, row-major tensor, offset 0 and the size of the storage. */
 void geometry_pack(geometry *g);
 /* Set the size of the storage to what the strides reach. */
@@ -89,6 +91,10 @@ bool samples_read(samples *s, const char *path, const char *text);
 /* Return the path of the samples that belong to this program; owned. */
 char *samples_path(void);
 void samples_free(samples *s);
+/* Put the samples in order of operators, as calls are made. */
+void samples_sort(samples *s);
+/* Return the number of samples that have the operator of sample `first`, from that on. */
+size_t samples_of_op(const samples *s, size_t first);
 
 /* -- schemas.c -- */
 
@@ -202,6 +208,8 @@ typedef struct outcome {
 /* Run a call.  `trace`: also find out which operators fell back. */
 void trial_run(const trial *t, const target *on, bool trace, outcome *out);
 void outcome_free(outcome *o);
+/* Set `*out`, which is empty, to a copy of what was read of a tensor. */
+void value_of_tensor(result_value *out, const dpc_tensor *t);
 /* Find out whether as_strided gives views on the device.  false: no tensor can be made there, and a
  * message was printed. */
 bool target_probe(target *t);
@@ -283,6 +291,8 @@ typedef struct suite {
 /* Make the calls of all samples on both targets.  `dtypes`: bits of those wanted. */
 void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,
                target *reference, target *on);
+/* Were all calls made, with no verdict worse than VERDICT_FELL_BACK? */
+bool suite_is_good(const suite *s);
 void suite_free(suite *s);
 
 /* -- report.c, page.c -- */

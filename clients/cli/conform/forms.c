@@ -91,6 +91,15 @@ static void fill(input *in, const spec *t, uint64_t state)
     }
 }
 
+/* Draw or copy elements for a geometry that has changed. */
+static void fill_again(input *in, const spec *t, uint64_t state)
+{
+    geometry_pack(&in->geometry);
+    free(in->bytes);
+    input_allocate(in);
+    fill(in, t, state);
+}
+
 static void make_inputs(trial *t, const op_sample *s, uint64_t seed)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -129,20 +138,12 @@ static bool is_packed(const geometry *g)
 /* Copy the elements of a tensor to one of the same shape. */
 static void copy_elements(input *to, const input *from)
 {
-    int64_t at[CONFORM_DIMS] = {0}, n = geometry_count(&to->geometry);
+    int64_t n = geometry_count(&to->geometry);
     size_t size = dpc_dtype_size(to->dtype);
-    const geometry *a = &from->geometry, *b = &to->geometry;
 
-    for (int64_t i = 0; i < n; i++) {
-        int64_t x = a->offset, y = b->offset;
-        for (int d = 0; d < a->ndim; d++) {
-            x += at[d] * a->strides[d];
-            y += at[d] * b->strides[d];
-        }
-        memcpy(element_at(to, y), element_at(from, x), size);
-        for (int d = a->ndim - 1; d >= 0 && ++at[d] == a->shape[d]; d--)
-            at[d] = 0;
-    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(element_at(to, geometry_at(&to->geometry, i)),
+               element_at(from, geometry_at(&from->geometry, i)), size);
 }
 
 /* Test whether input `i` is an argument by name, as outputs are. */
@@ -302,10 +303,7 @@ static bool make_shaped(trial *t, form f, const op_sample *s, uint64_t seed, con
             *last = f == FORM_EMPTY    ? 0
                     : f == FORM_LONGER ? *last + 1
                                        : LARGE / (geometry_count(g) / *last) + 7;
-        geometry_pack(g);
-        free(in->bytes);
-        input_allocate(in);
-        fill(in, &s->tensors[i], s->hash + i + seed);
+        fill_again(in, &s->tensors[i], s->hash + i + seed);
     }
     return true;
 }
@@ -418,7 +416,6 @@ static void scale(geometry *g, double factor)
     for (int d = 0; d < g->ndim; d++)
         if (g->shape[d] > 1)
             g->shape[d] = (int64_t)fmax(1, round((double)g->shape[d] * factor));
-    geometry_pack(g);
 }
 
 bool form_scaled(trial *t, const op_sample *s, dpc_dtype dtype, int64_t elements)
@@ -442,9 +439,7 @@ bool form_scaled(trial *t, const op_sample *s, dpc_dtype dtype, int64_t elements
     for (size_t i = 0; i < t->n; i++) {
         input *in = &t->inputs[i];
         scale(&in->geometry, pow((double)elements / (double)most, 1.0 / ndim));
-        free(in->bytes);
-        input_allocate(in);
-        fill(in, &s->tensors[i], s->hash + i);
+        fill_again(in, &s->tensors[i], s->hash + i);
     }
     return true;
 }

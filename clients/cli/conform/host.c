@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-extern char **environ;
-
 enum { START_MS = 20000, PLUGINS_MOST = 16, END_TIMES = 200 };
 
 /* Return the path of a file beside this program, owned: "FOLDER/NAME". */

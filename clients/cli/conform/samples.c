@@ -17,6 +17,17 @@ int64_t geometry_count(const geometry *g)
     return n;
 }
 
+int64_t geometry_at(const geometry *g, int64_t i)
+{
+    int64_t at = g->offset;
+
+    for (int d = g->ndim - 1; d >= 0; d--) {
+        at += i % g->shape[d] * g->strides[d];
+        i /= g->shape[d];
+    }
+    return at;
+}
+
 void geometry_fit(geometry *g)
 {
     int64_t last = 0;
@@ -209,10 +220,8 @@ bool samples_read(samples *s, const char *path, const char *text)
             cJSON_Delete(parsed);
             continue;
         }
-        if ((s->n & (s->n - 1)) == 0) { /* the arrays double */
-            s->at = need(realloc(s->at, (2 * s->n + 1) * sizeof(*s->at)));
-            s->lines = need(realloc(s->lines, (2 * s->n + 1) * sizeof(*s->lines)));
-        }
+        s->at = grown(s->at, s->n, sizeof(*s->at));
+        s->lines = grown(s->lines, s->n, sizeof(*s->lines));
         s->lines[s->n] = parsed;
         s->at[s->n++] = one;
     }
@@ -224,9 +233,32 @@ bool samples_read(samples *s, const char *path, const char *text)
     }
     if (f != NULL)
         fclose(f);
-    if (ok && s->n > 0)
-        qsort(s->at, s->n, sizeof(*s->at), by_op);
+    if (ok)
+        samples_sort(s);
     return ok;
+}
+
+void samples_sort(samples *s)
+{
+    if (s->n > 0)
+        qsort(s->at, s->n, sizeof(*s->at), by_op);
+}
+
+size_t samples_of_op(const samples *s, size_t first)
+{
+    size_t n = 1;
+
+    while (first + n < s->n && strcmp(s->at[first + n].op, s->at[first].op) == 0)
+        n++;
+    return n;
+}
+
+char *samples_path(void)
+{
+    static const char *const places[] = {"../proto/samples/calls.jsonl",
+                                         "../share/dispatchd/samples/calls.jsonl", NULL};
+
+    return find_file(places);
 }
 
 void samples_free(samples *s)

@@ -24,8 +24,7 @@ schema *schemas_find(const schemas *s, const char *name)
 
 static void add(schemas *s, const char *name)
 {
-    if ((s->n & (s->n - 1)) == 0)
-        s->at = need(realloc(s->at, (2 * s->n + 1) * sizeof(*s->at)));
+    s->at = grown(s->at, s->n, sizeof(*s->at));
     memset(&s->at[s->n], 0, sizeof(*s->at));
     s->at[s->n++].name = text_printf("%s", name);
 }

@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { N_DTYPES = 16, TIMES = 3, DRAW_MS = 100, RECONNECT_MS = 5000 };
+enum { N_DTYPES = 16, TIMES = 3, RECONNECT_MS = 5000 };
+
+static const double first_draw_s = 0.5, draw_s = 0.1; /* when the progress bar is drawn */
 
 /* How many samples of an operator and dtype are called in each form. */
 static const int most[N_FORMS] = {
@@ -29,20 +30,11 @@ typedef struct run {
     bool ended;          /* a daemon or the device is gone for good */
 } run;
 
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* -- cells -- */
 
 static cell *cell_new(suite *s, const char *op, dpc_dtype dtype)
 {
-    if ((s->n & (s->n - 1)) == 0)
-        s->cells = need(realloc(s->cells, (2 * s->n + 1) * sizeof(*s->cells)));
+    s->cells = grown(s->cells, s->n, sizeof(*s->cells));
     cell *c = &s->cells[s->n++];
     *c = (cell){.op = op, .dtype = dtype};
     return c;
@@ -278,26 +270,33 @@ void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtype
 {
     run r = {.s = s, .reference = reference, .on = on};
     bool shown = isatty(STDERR_FILENO), drawn = false;
-    double draw_at = now_ms() + 5 * DRAW_MS;
+    double draw_at = seconds_now() + first_draw_s;
 
     s->guards = reference->views && on->views;
     reference->views = on->views = s->guards;
     for (size_t i = 0, n; i < from->n && !is_stopped(&r); i += n) {
         const char *op = from->at[i].op;
-        for (n = 1; i + n < from->n && strcmp(from->at[i + n].op, op) == 0;)
-            n++;
+        n = samples_of_op(from, i);
         for (int d = 0; d < N_DTYPES && !is_stopped(&r); d++)
             if (dtypes & 1u << d)
                 run_cell(&r, &from->at[i], n, schemas_find(ops, op), (dpc_dtype)d);
-        if (shown && now_ms() >= draw_at) {
+        if (shown && seconds_now() >= draw_at) {
             draw_progress((double)i, (double)from->n, op);
             drawn = true;
-            draw_at = now_ms() + DRAW_MS;
+            draw_at = seconds_now() + draw_s;
         }
     }
     if (drawn)
         draw_progress((double)from->n, (double)from->n, "the samples");
     s->complete = !is_stopped(&r);
+}
+
+bool suite_is_good(const suite *s)
+{
+    for (int v = VERDICT_FELL_BACK + 1; v < N_VERDICTS; v++)
+        if (s->count[v] > 0)
+            return false;
+    return s->complete;
 }
 
 void suite_free(suite *s)

@@ -128,26 +128,30 @@ static dpc_request *release(const int64_t *handles, size_t n)
 
 /* -- what came back -- */
 
+void value_of_tensor(result_value *out, const dpc_tensor *t)
+{
+    out->is_tensor = true;
+    out->dtype = t->dtype;
+    out->geometry.ndim = t->ndim;
+    memcpy(out->geometry.shape, t->shape, (size_t)t->ndim * sizeof(*t->shape));
+    geometry_pack(&out->geometry);
+    out->nbytes = t->data ? t->nbytes : 0;
+    out->bytes = need(malloc(out->nbytes + 1));
+    if (out->nbytes > 0)
+        memcpy(out->bytes, t->data, out->nbytes);
+}
+
 static void keep_value(result_value *out, const dpc_answer *a, const dpc_value *v)
 {
     dpc_tensor t;
     dpc_error err;
 
     memset(out, 0, sizeof(*out));
-    out->is_tensor = dpc_value_kind(v) == DPC_KIND_TENSOR &&
-                     dpc_value_tensor(a, v, &t, &err) == 0 && t.ndim <= CONFORM_DIMS;
-    if (!out->is_tensor) {
+    if (dpc_value_kind(v) == DPC_KIND_TENSOR && dpc_value_tensor(a, v, &t, &err) == 0 &&
+        t.ndim <= CONFORM_DIMS)
+        value_of_tensor(out, &t);
+    else
         out->text = v ? json_text(v) : text_printf("null");
-        return;
-    }
-    out->dtype = t.dtype;
-    out->geometry.ndim = t.ndim;
-    memcpy(out->geometry.shape, t.shape, (size_t)t.ndim * sizeof(*t.shape));
-    geometry_pack(&out->geometry);
-    out->nbytes = t.data ? t.nbytes : 0;
-    out->bytes = need(malloc(out->nbytes + 1));
-    if (out->nbytes > 0)
-        memcpy(out->bytes, t.data, out->nbytes);
 }
 
 /* Keep a result; a list of tensors is kept tensor by tensor. */

@@ -42,20 +42,9 @@ static void pick(samples *to, const samples *from, const cJSON *ops)
             wanted = is_wanted(from->at[i].op, ops);
         if (!wanted)
             continue;
-        if ((to->n & (to->n - 1)) == 0) /* the array doubles */
-            to->at = need(realloc(to->at, (2 * to->n + 1) * sizeof(*to->at)));
+        to->at = grown(to->at, to->n, sizeof(*to->at));
         to->at[to->n++] = from->at[i];
     }
-}
-
-/* Samples of the folder and of the project may be of one operator; calls are made operator by
- * operator. */
-static int by_op(const void *a, const void *b)
-{
-    const op_sample *x = a, *y = b;
-    int rc = strcmp(x->op, y->op);
-
-    return rc != 0 ? rc : x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
 static char *without_sample(const samples *picked, const cJSON *ops)
@@ -84,8 +73,8 @@ bool choice_make(choice *out, const samples *all, const char *own_path, const cJ
         return false;
     pick(&out->picked, all, ops);
     pick(&out->picked, &out->own, ops);
-    if (out->picked.n > 0)
-        qsort(out->picked.at, out->picked.n, sizeof(*out->picked.at), by_op);
+    /* the folder and the project may have samples of one operator */
+    samples_sort(&out->picked);
     out->unsampled = without_sample(&out->picked, ops);
     return true;
 }

@@ -36,14 +36,6 @@ typedef struct dev {
     bool good;                      /* the newest verdict */
 } dev;
 
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* -- a daemon with a plugin -- */
 
 static void place_stop(place *p)
@@ -90,7 +82,7 @@ static bool place_load(place *p, const char *file)
 
 static void put_line(const dev *d, const char *word, const char *text, double since, const suite *s)
 {
-    double seconds = now_s() - since;
+    double seconds = seconds_now() - since;
 
     if (d->c->json) {
         cJSON *out = params_new();
@@ -122,14 +114,6 @@ static char *counts_text(const suite *s)
     return text;
 }
 
-static bool is_good(const suite *s)
-{
-    for (int v = VERDICT_FELL_BACK + 1; v < N_VERDICTS; v++)
-        if (s->count[v] > 0)
-            return false;
-    return s->complete;
-}
-
 static bool put_verdict(const dev *d, const suite *s, const choice *ch, double since)
 {
     char *counts = counts_text(s);
@@ -139,10 +123,10 @@ static bool put_verdict(const dev *d, const suite *s, const choice *ch, double s
 
     if (!d->c->json)
         report_faults(s, FAULTS_SHOWN);
-    put_line(d, is_good(s) ? "ok" : "not ok", text, since, s);
+    put_line(d, suite_is_good(s) ? "ok" : "not ok", text, since, s);
     free(text);
     free(counts);
-    return is_good(s);
+    return suite_is_good(s);
 }
 
 /* -- the comparison -- */
@@ -290,7 +274,7 @@ static bool hand_on(dev *d)
 
 static void round_once(dev *d)
 {
-    double since = now_s();
+    double since = seconds_now();
 
     d->good = false;
     if (!folder_build(&d->folder)) {
@@ -323,13 +307,11 @@ static void catch_signals(void)
 
 static int develop(cli *c)
 {
-    static const char *const places[] = {"../proto/samples/calls.jsonl",
-                                         "../share/dispatchd/samples/calls.jsonl", NULL};
     dev d = {.c = c, .device = take_option(c, "--device"), .op = take_option(c, "--op")};
 
     if (!words_fit(c, 1, 1))
         return CLI_USAGE;
-    char *path = find_file(places);
+    char *path = samples_path();
     bool ok = samples_read(&d.all, path, NULL) && folder_open(&d.folder, c->words[0]);
     free(path);
     if (ok) {

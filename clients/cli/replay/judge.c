@@ -43,15 +43,7 @@ static void read_tensor(dpc_client *c, double handle, const cJSON *node, result_
                  dpc_tensor_read(c, (int64_t)handle, DPC_COPY, &t, &hold, &err) == 0 &&
                  t.ndim <= CONFORM_DIMS;
     if (known) {
-        out->is_tensor = true;
-        out->dtype = t.dtype;
-        out->geometry.ndim = t.ndim;
-        memcpy(out->geometry.shape, t.shape, (size_t)t.ndim * sizeof(*t.shape));
-        geometry_pack(&out->geometry);
-        out->nbytes = t.data ? t.nbytes : 0;
-        out->bytes = need(malloc(out->nbytes + 1));
-        if (out->nbytes > 0)
-            memcpy(out->bytes, t.data, out->nbytes);
+        value_of_tensor(out, &t);
     } else {
         char *shape = member(node, "shape") ? json_text(member(node, "shape")) : text_printf("?");
         out->text = text_printf("%s%s", text_of(node, "dtype"), shape);
@@ -181,19 +173,14 @@ static bool copy_into(dpc_client *c, double handle, const result_value *value)
 static char *spread(const result_value *value, geometry *g)
 {
     size_t size = dpc_dtype_size(value->dtype);
-    int64_t at[CONFORM_DIMS] = {0}, n = geometry_count(g);
+    int64_t n = geometry_count(g);
 
     g->offset = 0;
     geometry_fit(g);
     char *to = need(calloc((size_t)g->elements + 1, size));
-    for (int64_t i = 0; i < n; i++) {
-        int64_t x = 0;
-        for (int d = 0; d < g->ndim; d++)
-            x += at[d] * g->strides[d];
-        memcpy(to + (size_t)x * size, (char *)value->bytes + (size_t)i * size, size);
-        for (int d = g->ndim - 1; d >= 0 && ++at[d] == g->shape[d]; d--)
-            at[d] = 0;
-    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)geometry_at(g, i) * size, (char *)value->bytes + (size_t)i * size,
+               size);
     return to;
 }
 
