@@ -91,6 +91,8 @@ uint64_t shadow_result_bytes(const shadow_call *c, const dp_bound *b, const dp_v
 int shadow_take_results(shadow_call *c, const dp_bound *b, const dp_value *rets);
 /* Make a copy of `t` on `device`, with its strides.  *out owned. */
 int shadow_copy(dp_ctx *ctx, const dp_tensor *t, dp_device device, dp_tensor **out);
+/* Copy `v`, and its tensors into memory of the host; *out owned. */
+int shadow_copy_value(shadow_call *c, const dp_value *v, dp_value *out);
 void shadow_release(shadow_call *c); /* Release what the call holds; its context is reset. */
 
 /* -- shadow_run.c -- */

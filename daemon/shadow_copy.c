@@ -227,8 +227,7 @@ uint64_t shadow_result_bytes(const shadow_call *c, const dp_bound *b, const dp_v
     return bytes;
 }
 
-/* Copy `v` with its tensors; *out owned. */
-static int copy_value(shadow_call *c, const dp_value *v, dp_value *out)
+int shadow_copy_value(shadow_call *c, const dp_value *v, dp_value *out)
 {
     dp_value taken = *v;
     uint32_t n = v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
@@ -263,7 +262,7 @@ int shadow_take_results(shadow_call *c, const dp_bound *b, const dp_value *rets)
         want[i] = dp_none();
     c->want = want;
     for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = copy_value(c, result(b, rets, i), &want[i]);
+        rc = shadow_copy_value(c, result(b, rets, i), &want[i]);
     return rc;
 }
 

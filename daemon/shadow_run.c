@@ -65,32 +65,6 @@ static int check_schema(const shadow_call *c)
     return rc;
 }
 
-/* Replace the tensors in `v`, which it owns, by copies in memory of the host. */
-static int fetch(shadow_call *c, const dp_value *v, dp_value *out)
-{
-    uint32_t n = v->tag == DP_TAG_TENSOR ? 1 : v->tag == DP_TAG_TENSORS ? v->len : 0;
-    dp_tensor *const *from = v->tag == DP_TAG_TENSOR ? &v->u.t : v->u.tensors;
-    dp_tensor **list = dp_alloc_n(c->ctx, n, sizeof(*list));
-    dp_value fetched = *v;
-    uint32_t done = 0;
-    int rc = list != NULL ? 0 : DP_ERESOURCE;
-
-    for (; rc == 0 && done < n; done++) {
-        list[done] = NULL;
-        if (from[done] != NULL)
-            rc = shadow_copy(c->ctx, from[done], DP_DEVICE_CPU, &list[done]);
-    }
-    if (v->tag == DP_TAG_TENSOR && rc == 0)
-        fetched.u.t = list[0];
-    else if (v->tag == DP_TAG_TENSORS)
-        fetched.u.tensors = list;
-    if (rc == 0)
-        rc = dp_value_copy(c->ctx, &fetched, out);
-    while (done > 0)
-        dp_tensor_unref(list[--done]);
-    return rc;
-}
-
 /* Call the operator, and set got [n_rets + n_args] to what it gave. */
 static int call(shadow_call *c, const dp_value *args, dp_value *got)
 {
@@ -106,10 +80,10 @@ static int call(shadow_call *c, const dp_value *args, dp_value *got)
         return rc;
     rc = dp_name_returns(c->ctx, &b, rets);
     for (uint32_t i = 0; rc == 0 && i < b.n_rets; i++)
-        rc = fetch(c, &rets[i], &got[i]);
+        rc = shadow_copy_value(c, &rets[i], &got[i]);
     for (uint32_t i = 0; rc == 0 && i < b.n_args; i++)
         if (c->want[b.n_rets + i].tag != DP_TAG_NONE)
-            rc = fetch(c, &args[i], &got[b.n_rets + i]);
+            rc = shadow_copy_value(c, &args[i], &got[b.n_rets + i]);
     dp_values_release(rets, b.n_rets);
     return rc;
 }
