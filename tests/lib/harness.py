@@ -3,6 +3,7 @@
 import inspect
 import os
 import sys
+import threading
 import time
 import traceback
 
@@ -44,6 +45,26 @@ def raises(fn, type_, *parts):
             contains(e.message, part, "error message")
         return e
     raise AssertionError(f"got {result!r}, want {type_}")
+
+
+def fails(fn, kind, *parts):
+    """fn must raise this kind of Python's exceptions with a message that has every part; returns it."""
+    try:
+        got = fn()
+    except kind as e:
+        for part in parts:
+            contains(str(e), part, "message")
+        return e
+    raise AssertionError(f"got {got!r}, want {kind.__name__}")
+
+
+def together(work, n):
+    """Run work(0) to work(n - 1), each in a thread of its own, and wait for all."""
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(n)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
 
 
 def wait_until(condition, what, seconds=20):

@@ -4,10 +4,9 @@ import os
 import shutil
 import signal
 import struct
-import threading
 import time
 
-from harness import BUILD, SANITIZED, contains, equal, less, main, raises, wait_until
+from harness import BUILD, SANITIZED, contains, equal, less, main, raises, together, wait_until
 from daemon import TestDaemon
 
 SLACK = 5  # sanitizers and busy machines make everything slower
@@ -427,11 +426,7 @@ def test_many_sessions_at_once(daemon):
         except Exception as e:
             faults.append(e)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(work, 12)
     equal(faults, [])
 
 

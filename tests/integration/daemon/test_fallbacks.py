@@ -5,9 +5,8 @@ each dispatch key beside PyTorch's."""
 import os
 import shutil
 import tempfile
-import threading
 
-from harness import BUILD, contains, equal, main, raises, wait_until, warnings
+from harness import BUILD, contains, equal, main, raises, together, wait_until, warnings
 from daemon import TestDaemon
 import exposition
 
@@ -124,11 +123,7 @@ def test_many_threads(f):
                     if k % 5 == 0:
                         raises(lambda: mine.op("aten::dot", x, bad), "RuntimeError")
         def run():
-            threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            together(work, 6)
         dots = counts(d, "aten::dot")
         equal(change(d, run, "aten::relu"), (300, 300 * 32))
         equal(tuple(b - a for a, b in zip(dots, counts(d, "aten::dot"))), (60, 60 * 24), "calls that failed")

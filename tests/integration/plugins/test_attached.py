@@ -1,9 +1,8 @@
 """test_attached.py -- data that a plugin attaches to tensors (tests/plugins/tape.c): kept, charged, gone with them."""
 
 import os
-import threading
 
-from harness import BUILD, contains, equal, main, raises
+from harness import BUILD, contains, equal, main, raises, together
 from daemon import TestDaemon
 
 MIB = 1 << 20
@@ -149,11 +148,7 @@ def test_many_at_once(f):
         except Exception as e:
             failures.append(e)
 
-    threads = [threading.Thread(target=client, args=(n,)) for n in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    together(client, 4)
     equal([str(e) for e in failures], [])
     f.d.release(x)
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 
-from harness import BUILD, ROOT, contains, equal, less, main, wait_until
+from harness import BUILD, ROOT, contains, equal, fails, less, main, wait_until
 import dispatchd as dd
 from dispatchd.arrays import to_bytes
 
@@ -21,17 +21,6 @@ except ImportError:
     numpy = None
 
 ENV = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "clients", "python"), "DISPATCHD": os.path.join(BUILD, "dispatchd")}
-
-
-def fails(f, kind, *parts):
-    """f must raise `kind` with a message that has every part; returns the exception."""
-    try:
-        got = f()
-    except kind as e:
-        for part in parts:
-            contains(str(e), part, "message")
-        return e
-    raise AssertionError(f"got {got!r}, want {kind.__name__}")
 
 
 def status():

@@ -11,20 +11,9 @@ import threading
 import time
 import types
 
-from harness import contains, equal, less, main
+from harness import contains, equal, fails, less, main, together
 import dispatchd as dd
 from dispatchd.session import sweep
-
-
-def fails(f, kind, *parts):
-    """f must raise `kind` with a message that has every part; returns the exception."""
-    try:
-        got = f()
-    except kind as e:
-        for part in parts:
-            contains(str(e), part, "message")
-        return e
-    raise AssertionError(f"got {got!r}, want {kind.__name__}")
 
 
 def status():
@@ -44,11 +33,7 @@ def test_threads_have_connections_of_one_session():
             equal(dd.current() is x._c, False)
         except Exception as e:
             failed.append(e)
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    together(work, 6)
     equal(failed, [])
     equal(dd.is_grad_enabled(), True, "the mode is the thread's")
 
@@ -114,11 +99,7 @@ def test_threads_share_a_program():
                     equal((twice(x).requires_grad, twice(x).tolist()), (k % 2 == 0, [2.0] * 3), f"thread {k}, call {i}")
         except BaseException as e:
             failed.append(e)
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    together(work, 6)
     equal(failed, [])
 
 
@@ -215,11 +196,7 @@ def test_a_connection_that_several_threads_use():
             with dd.no_grad():
                 said.append((w * k).requires_grad)
             said.append(any(dd.full((2,), k * 100 + i).tolist() != [k * 100 + i] * 2 for i in range(100)))
-        threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        together(work, 4)
         equal((said, (w * 2).requires_grad), ([False] * 8, True))
 
 

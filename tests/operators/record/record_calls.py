@@ -33,18 +33,18 @@ class Unsupported(Exception):
 
 # -- calls as lines --
 
-def number(x):
+def number(x, digits=6):
     if isinstance(x, int):
         return x if abs(x) < 2**53 else str(x)
-    return float(f"{x:.6g}") if x == x and abs(x) != float("inf") else str(x)
+    return float(f"{x:.{digits}g}") if x == x and abs(x) != float("inf") else str(x)
 
 
-def elements(t):
+def elements(t, digits=6):
     flat = storage(t)
     if t.dtype.is_complex:
         flat = torch.view_as_real(flat).flatten()
     if flat.is_floating_point():
-        return [number(x) for x in flat.double().tolist()]
+        return [number(x, digits) for x in flat.double().tolist()]
     return [int(x) for x in flat.tolist()] if t.dtype is torch.bool else [number(x) for x in flat.tolist()]
 
 

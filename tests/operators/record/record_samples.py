@@ -22,10 +22,12 @@ from compare import torch  # ends the process where PyTorch is missing
 from cases.inputs import BY_NAME, DTYPES, FORMATS, copy, operator, storage
 from harness import ROOT
 import test_samples
-from test_samples import RANDOM, Unsupported
+from record.record_calls import elements, name_of, number
+from test_samples import Unsupported
 
 SAMPLES = 8  # of each OpInfo and dtype, spread over all of PyTorch's
 DRAWS = 4  # redraws that PyTorch must accept
+DIGITS = 9  # of a float that is stored
 DIMS = 16  # of a tensor: CONFORM_DIMS
 STORED = 256  # elements of a call that is stored with its values
 ELEMENTS = 1 << 16  # of the tensors of a call
@@ -39,10 +41,6 @@ ON_CPU = re.compile(r"lengths|batch_sizes|tensor_indices_or_sections|shape")
 ALL_ON_CPU = re.compile(r"_sobol_")
 # Calls whose result depends on the device by design: autocast's helpers; a composite that promotes, a kernel that does not.
 BY_DEVICE = re.compile(r"_autocast_to_|mish_backward")
-
-
-def name_of(func):
-    return str(func).replace("aten.", "", 1).removesuffix(".default")
 
 
 def rounded_out(low, high):
@@ -79,21 +77,6 @@ def drawn(t, bounds):
     return t
 
 
-def number(x):
-    if isinstance(x, int):
-        return x if abs(x) < 2**53 else str(x)
-    return float(f"{x:.9g}") if math.isfinite(x) else str(x)
-
-
-def elements(t):
-    flat = storage(t)
-    if t.is_complex():
-        flat = torch.view_as_real(flat).flatten()
-    if flat.is_floating_point():
-        return [number(x) for x in flat.double().tolist()]
-    return [number(int(x)) for x in flat.tolist()]
-
-
 class Line:
     """Writes a call of `dtype` as an object."""
 
@@ -111,7 +94,7 @@ class Line:
         if id(t) in self.on_cpu:
             told["on_cpu"] = True
         bounds = self.bounds.get(id(t))
-        told |= {"draw": bounds} if bounds else {"data": elements(t)}
+        told |= {"draw": bounds} if bounds else {"data": elements(t, DIGITS)}
         self.tensors.append(told)
         self.numbers[id(t)] = -len(self.tensors)
         return {"tensor": -len(self.tensors)}
@@ -126,9 +109,9 @@ class Line:
         if isinstance(v, int):
             return v if abs(v) < 2**53 else {"int": str(v)}
         if isinstance(v, float):
-            return {"float": number(v)}
+            return {"float": number(v, DIGITS)}
         if isinstance(v, complex):
-            return {"complex": [number(v.real), number(v.imag)]}
+            return {"complex": [number(v.real, DIGITS), number(v.imag, DIGITS)]}
         if isinstance(v, torch.device):
             return {"device": "*"}
         if v is self.dtype:
