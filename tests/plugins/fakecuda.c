@@ -21,11 +21,4 @@ static int zero_(dp_ctx *ctx, dp_tensor *self)
 }
 DP_KERNEL(zero_, aten, CUDA, "zero_", zero_, (T), ())
 
-static int close_device(dp_ctx *ctx)
-{
-    if (faultdev.live)
-        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
-    faultdev_close();
-    return 0;
-}
-DP_ON_UNLOAD(close_device)
+DP_ON_UNLOAD(faultdev_unload)

@@ -273,13 +273,5 @@ static int on_the_cpu(dp_call *call)
     return rc;
 }
 
-static int close_device(dp_ctx *ctx)
-{
-    if (faultdev.live)
-        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
-    faultdev_close();
-    return 0;
-}
-
 DP_FALLBACK(far, on_the_cpu)
-DP_ON_UNLOAD(close_device)
+DP_ON_UNLOAD(faultdev_unload)

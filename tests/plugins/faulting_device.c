@@ -39,15 +39,7 @@ static int to_device(dp_ctx *ctx, dp_tensor *self, dp_tensor **out)
 }
 
 /* What was given out has to be back by now. */
-static int close_device(dp_ctx *ctx)
-{
-    if (faultdev.live)
-        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
-    faultdev_close();
-    return 0;
-}
-
 DP_LIBRARY(myfault, DP_DEF("add_one(Tensor self) -> Tensor"), DP_DEF("to(Tensor self) -> Tensor"))
 DP_LIBRARY_IMPL(myfault, faultdev, DP_IMPL_UNBOXED("add_one", add_one, (T), (T)))
 DP_LIBRARY_IMPL(myfault, CPU, DP_IMPL_UNBOXED("to", to_device, (T), (T)))
-DP_ON_UNLOAD(close_device)
+DP_ON_UNLOAD(faultdev_unload)

@@ -54,6 +54,15 @@ __attribute__((unused)) static void faultdev_close(void)
     memset(faultdev.used, 0, sizeof(faultdev.used));
 }
 
+/* For DP_ON_UNLOAD: refuse to go while blocks are there, else unmap the memory. */
+__attribute__((unused)) static int faultdev_unload(dp_ctx *ctx)
+{
+    if (faultdev.live)
+        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
+    faultdev_close();
+    return 0;
+}
+
 /* Return the address in `window` of the `bytes` at p; NULL: they are not in the device's memory. */
 static void *faultdev_reach(const void *p, size_t bytes)
 {

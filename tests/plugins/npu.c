@@ -14,11 +14,4 @@ static int logit(dp_call *call)
 }
 DP_LIBRARY_IMPL(aten, npu, DP_IMPL("logit", logit))
 
-static int close_device(dp_ctx *ctx)
-{
-    if (faultdev.live)
-        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
-    faultdev_close();
-    return 0;
-}
-DP_ON_UNLOAD(close_device)
+DP_ON_UNLOAD(faultdev_unload)

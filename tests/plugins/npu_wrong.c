@@ -54,11 +54,4 @@ DP_LIBRARY_IMPL(aten, npu, DP_IMPL_UNBOXED("exp", wrong_exp, (T), (T)),
                 DP_IMPL_UNBOXED("mul_.Tensor", wrong_mul_, (T, T), ()),
                 DP_IMPL_UNBOXED("sinh", crashing_sinh, (T), (T)))
 
-static int close_device(dp_ctx *ctx)
-{
-    if (faultdev.live)
-        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
-    faultdev_close();
-    return 0;
-}
-DP_ON_UNLOAD(close_device)
+DP_ON_UNLOAD(faultdev_unload)

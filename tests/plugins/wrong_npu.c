@@ -69,11 +69,4 @@ static int cos_hangs(dp_call *call)
 DP_LIBRARY_IMPL(aten, wnpu, DP_IMPL("relu", relu), DP_IMPL("mul_.Tensor", mul_in_place),
                 DP_IMPL("sigmoid", sigmoid), DP_IMPL("tanh", tanh_waits), DP_IMPL("cos", cos_hangs))
 
-static int close_device(dp_ctx *ctx)
-{
-    if (faultdev.live)
-        return dp_fail(ctx, DP_EBUSY, "%zu blocks were not released", faultdev.live);
-    faultdev_close();
-    return 0;
-}
-DP_ON_UNLOAD(close_device)
+DP_ON_UNLOAD(faultdev_unload)
