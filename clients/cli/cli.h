@@ -121,7 +121,7 @@ double sample_sum(const char *text, const char *name);
 void show_grad_svg(const cJSON *result);
 void show_grad_html(const cJSON *result);
 
-/* -- print.c -- */
+/* -- basics.c -- */
 
 /* Return `p`.  If `p` is NULL, memory ran out: print that and exit. */
 void *need(void *p);
@@ -130,6 +130,10 @@ void *need(void *p);
 void *grown(void *array, size_t n, size_t bytes);
 /* Return the seconds of CLOCK_MONOTONIC. */
 double seconds_now(void);
+/* Format like printf() into owned text. */
+char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* -- print.c -- */
 
 /* One column of a table whose rows are JSON objects. */
 typedef struct column {
@@ -150,8 +154,6 @@ char *cell_mark(const cJSON *row, const char *member);     /* "yes" for true, el
  */
 void draw_progress(double done, double total, const char *what);
 void end_progress(void);
-/* Format like printf() into owned text. */
-char *text_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void print_table(const cJSON *rows, const column *columns, size_t n);
 /* Test whether a row of the table fits on one line of the terminal. */
 bool table_fits(const cJSON *rows, const column *columns, size_t n);

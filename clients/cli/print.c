@@ -1,12 +1,10 @@
 /* print.c -- prints answers: tables, tensors as matrices, JSON with exact numbers. */
-#define _GNU_SOURCE /* vasprintf, open_memstream */
+#define _GNU_SOURCE /* open_memstream */
 #include "cli.h"
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,39 +12,6 @@ enum {
     MATRIX_WHOLE = 1000, /* elements; of a larger tensor only the edges are printed */
     MATRIX_EDGE = 3,     /* entries printed at each end of a dimension of a larger tensor */
 };
-
-void *need(void *p)
-{
-    if (p == NULL) {
-        fprintf(stderr, "dispatchctl: out of memory\n");
-        exit(CLI_NO_CONNECTION);
-    }
-    return p;
-}
-
-void *grown(void *array, size_t n, size_t bytes)
-{
-    return (n & (n - 1)) == 0 ? need(realloc(array, (2 * n + 1) * bytes)) : array;
-}
-
-double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-char *text_printf(const char *format, ...)
-{
-    va_list ap;
-    char *s = NULL;
-
-    va_start(ap, format);
-    int n = vasprintf(&s, format, ap);
-    va_end(ap);
-    return need(n < 0 ? NULL : s);
-}
 
 /* -- progress -- */
 
