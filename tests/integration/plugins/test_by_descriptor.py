@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from harness import BUILD, contains, equal, main, raises
+from harness import BUILD, contains, equal, main, raises, wait_until
 from daemon import TestDaemon
 import dispatchd
 
@@ -35,6 +35,7 @@ def scale(d):
 
 def test_a_file_and_a_memfd_are_loaded(daemon):
     with daemon.connect() as d:
+        daemon.alone(d) # setup()'s connection is closed, and this one is accepted
         before = daemon.descriptors()
         for fd, name in ((opened(), f"a descriptor of '{TEMPLATE}'"), (memfd_of(TEMPLATE), "a descriptor of '/memfd:a plugin")):
             loaded = d.call("plugin.load", fd=fd)
@@ -46,7 +47,7 @@ def test_a_file_and_a_memfd_are_loaded(daemon):
                    "unload the plugin, and load it")
             equal(scale(d), [3, 6], "what was loaded stays")
             equal(d.call("plugin.unload", plugin="template")["unmapped"], True)
-        equal(daemon.descriptors(), before)
+        wait_until(lambda: daemon.descriptors() == before, "every descriptor is closed")
         equal(d.call("plugin.load", path=TEMPLATE)["plugin"], "template")
         d.call("plugin.reload", plugin="template")
         d.call("plugin.unload", plugin="template")
