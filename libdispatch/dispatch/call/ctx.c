@@ -141,6 +141,7 @@ void dp_ctx_reset(dp_ctx *ctx)
     ctx->stop = (dpi_stop){0};
     clear_label(ctx);
     ctx->capture = NULL;
+    ctx->canary = false;
     dpi_state_reset(ctx);
 }
 

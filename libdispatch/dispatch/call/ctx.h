@@ -40,7 +40,8 @@ struct dp_ctx {
     dpi_state *state;   /* current state: &states[n] while n guards are open */
     bool guarded;       /* an open guard (dp_guard_enter()) was entered outside of a call */
     bool watched; /* calls are traced or timed, or state->mode->fallback is not DP_FALLBACK_ALLOW */
-    unsigned no_fast_path; /* 1: watched, guarded, or membarrier is missing */
+    unsigned no_fast_path; /* 1: watched, guarded, canary, or membarrier is missing */
+    bool canary;           /* calls pin the snapshot of the registry's canary, if it has one */
     bool outdated;         /* a call met a plugin that was unloaded after the snapshot was pinned */
     bool shares_pin;       /* another context of this thread pinned the snapshot */
     bool tracing, timing;

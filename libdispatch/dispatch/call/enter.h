@@ -146,6 +146,7 @@ DPI_COLD int dpi_check_bytes(dp_ctx *ctx, const dpi_entry *e, const dpi_kernel *
 /* -- pin.c: pin the newest snapshot -- */
 
 DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t);
+DPI_COLD int dpi_pin_canary(dp_ctx *ctx, dpi_thread *t);
 DPI_COLD void dpi_publish_label(dp_ctx *ctx, dpi_thread *t);
 
 /* Pin the newest snapshot of ctx->reg for this thread, or use the one that another context of this
@@ -161,7 +162,9 @@ static inline __attribute__((always_inline)) int dpi_pin(dp_ctx *ctx)
         return dpi_pin_shared(ctx, t);
     if (DPI_UNLIKELY(t->labelled != ctx->label_id))
         dpi_publish_label(ctx, t);
-    while (DPI_UNLIKELY(!dpi_thread_try_pin(t, ctx->reg, dpi_membarrier_works, &s)))
+    if (DPI_UNLIKELY(ctx->canary))
+        return dpi_pin_canary(ctx, t);
+    while (DPI_UNLIKELY(!dpi_thread_try_pin(t, &ctx->reg->current, dpi_membarrier_works, &s)))
         ;
     ctx->thread = t;
     return 0;
@@ -440,7 +443,7 @@ static inline __attribute__((always_inline)) bool enter_short(dp_ctx *ctx, dpi_t
     if (DPI_UNLIKELY(((uintptr_t)held | (unsigned)ctx->error.code | ctx->no_fast_path |
                       (th->labelled ^ ctx->label_id)) != 0))
         return false;
-    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, ctx->reg, true, s))) {
+    if (DPI_UNLIKELY(!dpi_thread_try_pin(th, &ctx->reg->current, true, s))) {
         dpi_thread_unpin(th);
         return false;
     }

@@ -16,6 +16,39 @@ DPI_COLD int dpi_pin_shared(dp_ctx *ctx, dpi_thread *t)
     return 0;
 }
 
+/* Pin the snapshot of the registry's canary (registry/canary.c), or the newest one if there is
+ * none. */
+DPI_COLD int dpi_pin_canary(dp_ctx *ctx, dpi_thread *t)
+{
+    const dpi_snapshot *s;
+    bool pinned;
+
+    if (t->labelled != ctx->label_id)
+        dpi_publish_label(ctx, t);
+    do {
+        pinned = dpi_thread_try_pin(t, &ctx->reg->candidate, dpi_membarrier_works, &s);
+        if (pinned && s == NULL) /* there is no canary */
+            pinned = dpi_thread_try_pin(t, &ctx->reg->current, dpi_membarrier_works, &s);
+    } while (!pinned);
+    ctx->thread = t;
+    return 0;
+}
+
+bool dp_ctx_canary(dp_ctx *ctx, const dp_op *op)
+{
+    bool serves = false;
+
+    ctx->canary = op != NULL && atomic_load_explicit(&ctx->reg->candidate, memory_order_relaxed);
+    if (ctx->canary && ctx->thread == NULL && dp_ctx_begin(ctx) == 0) {
+        const dpi_snapshot *s = dpi_ctx_snapshot(ctx);
+        serves = s->canary != NULL && op->id < s->n_entries && s->canary[op->id] != 0;
+        dp_ctx_end(ctx);
+    }
+    ctx->canary = serves;
+    dpi_ctx_watch(ctx);
+    return serves;
+}
+
 /* Publish the label of the request in the thread's record.  The label stays until this thread pins
  * a snapshot for another request.  While no snapshot is pinned, only crash reports use the label:
  * to name the request of the last call. */

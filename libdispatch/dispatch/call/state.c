@@ -16,7 +16,7 @@ void dp_state_default(dp_keyset *include, dp_keyset *exclude)
 void dpi_ctx_watch(dp_ctx *ctx)
 {
     ctx->watched = ctx->tracing || ctx->timing || ctx->state->mode->fallback != DP_FALLBACK_ALLOW;
-    ctx->no_fast_path = ctx->watched || ctx->guarded || !dpi_membarrier_works;
+    ctx->no_fast_path = ctx->watched || ctx->guarded || ctx->canary || !dpi_membarrier_works;
 }
 
 /* -- the skip bit: DPI_GRAD_BIT of a key set, which says that a gradient may be needed -- */

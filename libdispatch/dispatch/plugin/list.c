@@ -57,12 +57,17 @@ void dpi_plugin_set_state(dp_registry *reg, dpi_plugin *p, int state, const char
     pthread_mutex_unlock(&reg->lock);
 }
 
-dpi_plugin *dpi_plugins_live(dp_registry *reg, const char *name)
+dpi_plugin *dpi_plugins_find(dp_registry *reg, int state, const char *name)
 {
     for (dpi_plugin *p = reg->plugins; p; p = p->next)
-        if (p->state == LIVE && strcmp(dpi_plugin_name(p), name) == 0)
+        if (p->state == state && strcmp(dpi_plugin_name(p), name) == 0)
             return p;
     return NULL;
+}
+
+dpi_plugin *dpi_plugins_live(dp_registry *reg, const char *name)
+{
+    return dpi_plugins_find(reg, LIVE, name);
 }
 
 size_t dpi_plugins_count(const dp_registry *reg, int state, const char *name)
@@ -124,7 +129,7 @@ static int describe(const dpi_plugin *p, const dp_running *calls, size_t n, dp_a
     i->version = dp_arena_printf(a, "%s", m->version);
     i->path = dp_arena_printf(a, "%s", p->image->path);
     i->mapped_file = dp_arena_printf(a, "%s", p->image->copy);
-    i->kept_because = dp_arena_printf(a, "%s", p->state == LIVE ? why : p->reason);
+    i->kept_because = dp_arena_printf(a, "%s", p->state <= CANARY ? why : p->reason);
     i->generation = p->gen ? p->gen->number : 0;
     i->load_number = p->gen ? p->gen->load_number : 0;
     i->defs = p->defs;
@@ -133,6 +138,7 @@ static int describe(const dpi_plugin *p, const dp_running *calls, size_t n, dp_a
     i->backends = p->backends;
     i->kinds = count_kinds(p->image);
     i->draining = p->state == DRAINING;
+    i->canary = p->state == CANARY;
     i->calls_running = p->gen ? running(calls, n, p) : 0;
     if (!i->plugin || !i->version || !i->path || !i->mapped_file || !i->kept_because)
         return DP_ERESOURCE;

@@ -1,8 +1,11 @@
 /* plugin.c -- loads and reloads the plugins of a registry.
  *
- * States of a plugin (LIVE: its file is mapped and its registrations are in use) and their
- * transitions:
+ * States of a plugin and their transitions.  LIVE: its file is mapped and its registrations are in
+ * use.  CANARY: a reloaded plugin that serves some calls only (registry/canary.c), beside the LIVE
+ * one of that name.
  *
+ *     CANARY --promote--> LIVE       the plugin in whose place it stood becomes DRAINING
+ *     CANARY --roll back--> DRAINING
  *     LIVE --unload--> freed
  *     LIVE --reload--> DRAINING      it was replaced; calls that began earlier finish on its code
  *     LIVE --unload by force--> DRAINING     if a call or thread still runs its code
@@ -23,8 +26,6 @@
 #include "threads.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { RELOAD_WAIT_MS = 20 };
 
 /* Allocate the report's arrays before the change is published, because nothing may fail later.
  * `old`: the plugin that is replaced, or NULL. */
@@ -155,6 +156,21 @@ static void report_dropped(dp_registry *reg, const dpi_plugin *old, const dpi_pl
     dp_free(has);
 }
 
+/* Fill in the report on `p`, which has been attached; `old`: the plugin that it replaces, or
+ * NULL. */
+static void report_fill(dp_registry *reg, const dpi_plugin *p, const dpi_plugin *old,
+                        dpi_text *overrides, dp_arena *a, dp_plugin_report *r)
+{
+    r->generation = p->gen->number;
+    r->defs = p->defs;
+    r->impls = p->impls;
+    r->fallbacks = p->fallbacks;
+    report_dangling(reg, p, r);
+    report_overrides(overrides, p->image, a, r);
+    if (old != NULL)
+        report_dropped(reg, old, p, a, r);
+}
+
 /* -- load and reload -- */
 
 static dp_load_options options(const dp_load_options *o)
@@ -213,7 +229,8 @@ static int publish(dp_registry *reg, dpi_plugin *p, const dp_load_options *o, dp
                    dpi_text *overrides, dp_error *err)
 {
     dpi_attach_options ao = {.reject_override = o->reject_override,
-                             .replace = old ? old->unit : NULL};
+                             .replace = old ? old->unit : NULL,
+                             .canary = o->canary};
     dpi_image *im = p->image;
     dp_error ignored = DP_ERROR_INIT;
     int rc = dpi_plugin_hook(reg, im, DP_BLOCK_ON_LOAD, err);
@@ -271,15 +288,9 @@ static int bring_up(dp_registry *reg, const char *path, const dp_load_options *o
     if (rc) {
         dpi_plugin_retire(reg, p, why);
     } else {
+        p->state = o.canary ? CANARY : LIVE;
         dpi_plugins_add(reg, p);
-        r->generation = p->gen->number;
-        r->defs = p->defs;
-        r->impls = p->impls;
-        r->fallbacks = p->fallbacks;
-        report_dangling(reg, p, r);
-        report_overrides(&overrides, p->image, a, r);
-        if (old != NULL)
-            report_dropped(reg, old, p, a, r);
+        report_fill(reg, p, old, &overrides, a, r);
         *out = p;
     }
     dpi_text_fini(&overrides);
@@ -329,31 +340,6 @@ static int limit_draining(dp_registry *reg, dp_error *err)
     return 0;
 }
 
-/* Wait at most `ms` milliseconds until no thread pins a snapshot that has the replaced plugin
- * `old`, and unload it.  If that takes longer, leave it DRAINING: dpi_plugins_reap() unloads it
- * later.  *r describes the result. */
-static void drain_replaced(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r)
-{
-    uint64_t start = dpi_nanos();
-    size_t bytes = old->image->bytes;
-    char who[sizeof(old->reason)] = "";
-
-    memset(r, 0, sizeof(*r));
-    r->old_generation = old->gen->number;
-    r->removed = dpi_plugin_registrations(old);
-    dpi_plugin_set_state(reg, old, DRAINING, "");
-    r->drained = dpi_generation_drain(reg, old->gen, false, ms, who, sizeof(who));
-    if (r->drained) {
-        r->unmapped = dpi_plugin_finish(reg, old, RELOAD_WAIT_MS, who);
-        r->drained = r->unmapped || old->state != DRAINING;
-    } else {
-        dpi_plugin_set_state(reg, old, DRAINING, who);
-    }
-    r->drained_ms = dpi_millis_since(start);
-    r->bytes_returned = r->unmapped ? bytes : 0;
-    snprintf(r->kept_because, sizeof(r->kept_because), "%s", who);
-}
-
 static int reload(dp_registry *reg, const char *name, const dp_load_options *o, dp_arena *a,
                   dp_plugin_report *report, dp_unload_report *old_report, dp_error *err)
 {
@@ -368,6 +354,11 @@ static int reload(dp_registry *reg, const char *name, const dp_load_options *o, 
     old = dpi_plugins_live(reg, name);
     if (old == NULL)
         return dpi_plugins_not_loaded(reg, name, err);
+    if ((p = dpi_plugins_find(reg, CANARY, name)) != NULL)
+        return dp_error_set(err, DP_EEXISTS,
+                            "plugin '%s' has a canary, generation %llu; promote it or roll it back "
+                            "first",
+                            name, (unsigned long long)p->gen->number);
     if (old->image->path[0] != '/')
         return dp_error_set(
             err, DP_EVALUE,
@@ -379,10 +370,57 @@ static int reload(dp_registry *reg, const char *name, const dp_load_options *o, 
         return rc;
     r.millis = dpi_millis_since(start);
     int ms = options(o).drain_ms;
-    drain_replaced(reg, old, ms > 0 ? ms : RELOAD_WAIT_MS, &u);
+    if (p->state == CANARY)
+        u = (dp_unload_report){.old_generation = old->gen->number};
+    else
+        dpi_plugin_drain(reg, old, ms > 0 ? ms : DPI_RELOAD_WAIT_MS, &u);
     *report = r;
     *old_report = u;
     return 0;
+}
+
+/* Attach the canary `p` in place of `old`. */
+static int promote(dp_registry *reg, dpi_plugin *p, dpi_plugin *old, int ms, dp_arena *a,
+                   dp_plugin_report *r, dp_unload_report *u, dp_error *err)
+{
+    dpi_text overrides = {NULL, 0, 0, false};
+    uint64_t start = dpi_nanos();
+    int rc = report_prepare(p->image, old, a, r, err);
+
+    if (rc == 0)
+        rc = dpi_canary_promote(reg, &overrides, err);
+    if (rc == 0) {
+        dpi_plugin_set_state(reg, p, LIVE, "");
+        report_fill(reg, p, old, &overrides, a, r);
+        r->millis = dpi_millis_since(start);
+        dpi_plugin_drain(reg, old, ms, u);
+    }
+    dpi_text_fini(&overrides);
+    return rc;
+}
+
+int dp_plugin_canary_end(dp_registry *reg, const char *name, bool keep, int drain_ms, dp_arena *a,
+                         dp_plugin_report *report, dp_unload_report *gone, dp_error *err)
+{
+    if (!DPI_GIVEN(err, DP_EVALUE, reg, name, gone) ||
+        (keep && !DPI_GIVEN(err, DP_EVALUE, a, report)))
+        return DP_EVALUE;
+    int ms = drain_ms > 0 ? drain_ms : DPI_RELOAD_WAIT_MS, rc = 0;
+    dp_plugin_report r;
+
+    pthread_mutex_lock(&reg->plugin_lock);
+    dpi_plugin *p = dpi_plugins_find(reg, CANARY, name), *old = dpi_plugins_live(reg, name);
+    if (p == NULL)
+        rc = old == NULL ? dpi_plugins_not_loaded(reg, name, err)
+                         : dp_error_set(err, DP_ENOTFOUND, "plugin '%s' has no canary", name);
+    else if (keep)
+        rc = promote(reg, p, old, ms, a, &r, gone, err);
+    else
+        dpi_plugin_roll_back(reg, p, ms, gone);
+    if (rc == 0 && keep)
+        *report = r;
+    pthread_mutex_unlock(&reg->plugin_lock);
+    return rc;
 }
 
 int dp_plugin_reload(dp_registry *reg, const char *name, const dp_load_options *o, dp_arena *a,

@@ -7,11 +7,11 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { LIVE, DRAINING, KEPT }; /* dpi_plugin.state; the head of plugin.c explains transitions */
+enum { LIVE, CANARY, DRAINING, KEPT }; /* dpi_plugin.state; plugin.c explains transitions */
 
 typedef struct dpi_plugin {
     struct dpi_plugin *next; /* next in the list, sorted by load number, then by gen->number */
-    int state;               /* LIVE, DRAINING, KEPT */
+    int state;               /* LIVE, CANARY, DRAINING, KEPT */
     dpi_image *image;        /* owned */
     dp_unit *unit;           /* registrations; owned; NULL after dpi_unit_free() */
     dpi_generation *gen;     /* this load of the code; holds a reference; NULL until attached */
@@ -29,6 +29,8 @@ void dpi_plugins_add(dp_registry *reg, dpi_plugin *p);
 void dpi_plugins_remove(dp_registry *reg, dpi_plugin *p);
 void dpi_plugin_set_state(dp_registry *reg, dpi_plugin *p, int state, const char *reason);
 dpi_plugin *dpi_plugins_live(dp_registry *reg, const char *name); /* NULL: none is LIVE */
+/* Return the plugin named `name` that is in this state; NULL: none is. */
+dpi_plugin *dpi_plugins_find(dp_registry *reg, int state, const char *name);
 /* Count the plugins named `name` that are in this state; `name` NULL: count all names. */
 size_t dpi_plugins_count(const dp_registry *reg, int state, const char *name);
 /* Fail with DP_ENOTFOUND and a message that lists the names most similar to `name`. */
@@ -47,6 +49,13 @@ bool dpi_plugin_retire(dp_registry *reg, dpi_plugin *p, char *why);
  * threads that end its objects.  False: the plugin is KEPT, or, because such a thread still runs,
  * DRAINING; `why` (256 bytes) has the reason. */
 bool dpi_plugin_finish(dp_registry *reg, dpi_plugin *p, int timeout_ms, char *why);
+enum { DPI_RELOAD_WAIT_MS = 20 }; /* how long a reload waits for calls of the old code */
+/* Wait at most `ms` milliseconds until no thread pins a snapshot that has the replaced plugin
+ * `old`, and unload it.  If that takes longer, leave it DRAINING: dpi_plugins_reap() unloads it
+ * later.  *r describes the result.  The caller holds plugin_lock. */
+void dpi_plugin_drain(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r);
+/* End canary `p`, and do with it what dpi_plugin_drain() does. */
+void dpi_plugin_roll_back(dp_registry *reg, dpi_plugin *p, int ms, dp_unload_report *r);
 /* Unload the DRAINING plugins that no call or thread uses any more, free the KEPT plugins whose
  * mapping has gone after all, and return the number of plugins that are still DRAINING.  `close`:
  * also close the generations of DRAINING plugins, so that calls with older snapshots cannot enter

@@ -5,6 +5,7 @@
 #include "dispatch/registry/thread.h"
 #include "tensor/object.h"
 #include "threads.h"
+#include <limits.h>
 #include <stdio.h>
 
 static dpi_plugin *plugin_free(dpi_plugin *p)
@@ -146,6 +147,36 @@ size_t dp_plugin_reap(dp_registry *reg)
     left = dpi_plugins_count(reg, DRAINING, NULL) + (reg->retired != NULL);
     pthread_mutex_unlock(&reg->lock);
     return left + n_blocks;
+}
+
+/* -- reload -- */
+
+void dpi_plugin_drain(dp_registry *reg, dpi_plugin *old, int ms, dp_unload_report *r)
+{
+    uint64_t start = dpi_nanos();
+    size_t bytes = old->image->bytes;
+    char who[sizeof(old->reason)] = "";
+
+    memset(r, 0, sizeof(*r));
+    r->old_generation = old->gen->number;
+    r->removed = dpi_plugin_registrations(old);
+    dpi_plugin_set_state(reg, old, DRAINING, "");
+    r->drained = dpi_generation_drain(reg, old->gen, false, ms, who, sizeof(who));
+    if (r->drained) {
+        r->unmapped = dpi_plugin_finish(reg, old, DPI_RELOAD_WAIT_MS, who);
+        r->drained = r->unmapped || old->state != DRAINING;
+    } else {
+        dpi_plugin_set_state(reg, old, DRAINING, who);
+    }
+    r->drained_ms = dpi_millis_since(start);
+    r->bytes_returned = r->unmapped ? bytes : 0;
+    snprintf(r->kept_because, sizeof(r->kept_because), "%s", who);
+}
+
+void dpi_plugin_roll_back(dp_registry *reg, dpi_plugin *p, int ms, dp_unload_report *r)
+{
+    dpi_canary_end(reg);
+    dpi_plugin_drain(reg, p, ms, r);
 }
 
 /* -- unload -- */
@@ -314,6 +345,10 @@ int dp_plugin_unload(dp_registry *reg, const char *name, int timeout_ms, bool fo
     memset(&r, 0, sizeof(r));
     pthread_mutex_lock(&reg->plugin_lock);
     dpi_plugins_reap(reg, false);
+    if ((p = dpi_plugins_find(reg, CANARY, name)) != NULL) {
+        dpi_plugin_roll_back(reg, p, timeout_ms >= 0 ? timeout_ms : INT_MAX, &r);
+        memset(&r, 0, sizeof(r));
+    }
     p = dpi_plugins_live(reg, name);
     if (p == NULL)
         rc = dpi_plugins_not_loaded(reg, name, err);
@@ -332,6 +367,7 @@ bool dpi_plugins_free(dp_registry *reg)
     char why[sizeof(((dpi_plugin *)0)->reason)];
     dpi_plugin *p;
 
+    dpi_canary_end(reg);
     for (;;) {
         dpi_plugin *last = NULL;
         for (p = reg->plugins; p; p = p->next)

@@ -375,44 +375,7 @@ static int observers_build(dpi_change *c, const dp_unit *added, const dp_unit *r
     return 0;
 }
 
-/* Does `e` have a kernel, or an ambiguous cell, for `key` or for a key that alias `key` covers? */
-static bool has_kernel_for(const dpi_entry *e, dp_key key)
-{
-    for (unsigned slot = 0; slot < e->n_slots; slot++)
-        if (e->table[slot] != DPI_CELL_MISSING && dpi_alias_has(key, dpi_slot_key(slot)))
-            return true;
-    return false;
-}
-
-/* May observer `k`, which does not observe all operators, observe calls of `e`? */
-static bool may_observe(const dpi_kernel *k, const dpi_entry *e)
-{
-    return k->observes != NULL ? k->observes == e->op : has_kernel_for(e, k->key);
-}
-
-/* Fill in `s->plain`: the entries that no observer may observe (snapshot.h). */
-static int plain_build(dpi_snapshot *s, dp_error *err)
-{
-    s->plain = s->entries;
-    s->n_plain = s->n_entries;
-    for (uint32_t i = 0; i < s->n_observers; i++)
-        if (s->observers[i]->observes == NULL && s->observers[i]->key == DP_KEY_Undefined)
-            s->n_plain = 0;
-    if (s->n_observers == 0 || s->n_plain == 0)
-        return 0;
-    if ((s->plain = dp_calloc(s->n_entries + 1, sizeof(dpi_entry *))) == NULL)
-        return dpi_no_memory(err, "a snapshot");
-    for (uint32_t id = 0; id < s->n_entries; id++) {
-        s->plain[id] = s->entries[id];
-        for (uint32_t i = 0; s->plain[id] != NULL && i < s->n_observers; i++)
-            if (may_observe(s->observers[i], s->plain[id]))
-                s->plain[id] = NULL;
-    }
-    return 0;
-}
-
-static int change_prepare(dpi_change *c, const dp_unit *added, const dp_unit *removed,
-                          dp_error *err)
+static int snapshot_make(dpi_change *c, const dp_unit *added, const dp_unit *removed, dp_error *err)
 {
     dp_registry *reg = c->reg;
     dpi_snapshot *s = c->snapshot = dp_calloc(1, sizeof(*s));
@@ -425,7 +388,7 @@ static int change_prepare(dpi_change *c, const dp_unit *added, const dp_unit *re
     int rc = observers_build(c, added, removed, err);
     if (rc == 0)
         rc = entries_build(c, dpi_backend_named_top(), err);
-    return rc < 0 ? rc : plain_build(s, err);
+    return rc < 0 ? rc : dpi_snapshot_find_plain(s, err);
 }
 
 static void libraries_swap(dp_registry *reg, dp_unit *added, const dp_unit *removed)
@@ -473,14 +436,14 @@ static void change_commit(dpi_change *c, dp_unit *added, const dp_unit *removed)
         atomic_store_explicit(&removed->gen->gone_at, c->snapshot->number, memory_order_release);
     if (added != NULL)
         atomic_store_explicit(&added->gen->gone_at, UINT64_MAX, memory_order_release);
-    dpi_snapshot_publish(reg, c->snapshot);
+    dpi_snapshot_publish(reg, &reg->current, c->snapshot);
     dp_free(c->shadows);
     dpi_notify_changed(reg, added ? added : removed, added ? added->n_regs : 0,
                        removed ? removed->n_regs : 0);
 }
 
-int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
-                   dpi_text *overrides, dp_error *err)
+int dpi_change_prepare(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
+                       dpi_text *overrides, dp_error *err)
 {
     const dp_unit *units[2] = {added, removed};
     int rc = shadows_make(c, units, 2, err);
@@ -489,11 +452,18 @@ int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool r
         remove_unit(c, removed);
     if (rc == 0 && added != NULL)
         rc = add_unit(c, added, removed, reject, overrides, err);
-    if (rc == 0)
-        rc = change_prepare(c, added, removed, err);
-    if (rc == 0)
-        change_commit(c, added, removed);
-    else
+    return rc < 0 ? rc : snapshot_make(c, added, removed, err);
+}
+
+int dpi_change_run(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
+                   dpi_text *overrides, dp_error *err)
+{
+    int rc = dpi_change_prepare(c, added, removed, reject, overrides, err);
+
+    if (rc < 0) {
         dpi_change_abort(c);
-    return rc;
+        return rc;
+    }
+    change_commit(c, added, removed);
+    return 0;
 }

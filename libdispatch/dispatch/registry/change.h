@@ -34,6 +34,11 @@ void dpi_change_begin(dpi_change *c, dp_registry *reg);
 void dpi_change_abort(dpi_change *c);
 /* Store the operator id of full name `name` in *id; intern the name if it is new. */
 int dpi_op_intern(dpi_change *c, const char *name, uint32_t *id, dp_error *err);
+/* Build the snapshot (c->snapshot) without the registrations of unit `removed` and with those of
+ * unit `added`, of which either may be NULL, and what else dpi_change_run() commits.  Whether this
+ * succeeds or not, dpi_change_abort() may follow. */
+int dpi_change_prepare(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
+                       dpi_text *overrides, dp_error *err);
 /* Remove the registrations of unit `removed`, add those of unit `added`, and publish one snapshot;
  * either unit may be NULL, but not both.  The change is committed, or aborted if this fails.
  * `reject`, `overrides`: see dpi_attach_options.reject_override and dpi_registry_attach(). */
@@ -49,6 +54,20 @@ dp_unit *dpi_unit_new(dp_registry *reg, const char *name, const char *version,
 /* Check `blocks` and turn them into registrations of `u`. */
 int dpi_unit_fill(dpi_change *c, dp_unit *u, const dp_block *const *blocks, size_t n,
                   const dp_unit *replace, dp_error *err);
+
+/* -- canary.c -- */
+
+/* Check whether the blocks of a plugin may be a canary in place of unit `of`, before
+ * dpi_unit_fill().  DP_EEXISTS: there is a canary already.  DP_EVALUE: two generations of the
+ * plugin cannot be in use at once. */
+int dpi_canary_check(const dp_registry *reg, const dp_unit *of, const dp_block *const *blocks,
+                     size_t n, dp_error *err);
+/* Make `u`, which change `c` has filled, the canary in place of unit `of`.  The change is ended,
+ * also if this fails. */
+int dpi_canary_begin(dpi_change *c, dp_unit *u, dp_unit *of, dpi_text *overrides, dp_error *err);
+/* Build the canary's snapshot again, after another change.  If this fails, the canary serves no
+ * calls any more until the next change, and a warning says so. */
+void dpi_canary_follow(dp_registry *reg);
 
 /* -- listen.c: calls the registry's listeners -- */
 

@@ -23,7 +23,7 @@ static int publish_first(dp_registry *reg, dp_error *err)
     s->reg = reg;
     s->number = reg->next_snapshot++;
     s->names = dpi_names_ref(reg->names);
-    dpi_snapshot_publish(reg, s);
+    dpi_snapshot_publish(reg, &reg->current, s);
     return 0;
 }
 
@@ -148,19 +148,31 @@ static bool is_key_of(const dpi_reg *named, dp_key k)
                                        : dp_key_backend(k) == named->bit;
 }
 
+/* Find a registration of `u` for a key of the backend or kind that `named` defines. */
+static const dpi_reg *key_user(const dp_unit *u, const dpi_reg *named)
+{
+    for (uint32_t i = 0; i < u->n_regs; i++) {
+        const dpi_reg *r = &u->regs[i];
+        bool has_key = r->kind == DPI_REG_IMPL || r->kind == DPI_REG_FALLBACK ||
+                       (r->kind == DPI_REG_OBSERVER && r->key != DP_KEY_Undefined);
+        if (has_key && is_key_of(named, r->key))
+            return r;
+    }
+    return NULL;
+}
+
 /* Find a registration for a key of the backend or kind that `named` defines, in any unit but
- * `except`.  While there is one, the backend or kind must not be removed. */
+ * `except`, or in a canary of any unit but `except`.  While there is one, the backend or kind must
+ * not be removed. */
 static const dpi_reg *name_user(const dp_registry *reg, const dp_unit *except, const dpi_reg *named)
 {
-    for (const dp_unit *u = reg->units; u != NULL; u = u->next)
-        for (uint32_t i = 0; u != except && i < u->n_regs; i++) {
-            const dpi_reg *r = &u->regs[i];
-            bool has_key = r->kind == DPI_REG_IMPL || r->kind == DPI_REG_FALLBACK ||
-                           (r->kind == DPI_REG_OBSERVER && r->key != DP_KEY_Undefined);
-            if (has_key && is_key_of(named, r->key))
-                return r;
-        }
-    return NULL;
+    const dpi_reg *user = NULL;
+
+    for (const dp_unit *u = reg->units; u != NULL && user == NULL; u = u->next)
+        user = u != except ? key_user(u, named) : NULL;
+    if (user == NULL && reg->canary != NULL && reg->canary_of != except)
+        user = key_user(reg->canary, named);
+    return user;
 }
 
 /* Check that unit `u` may be removed.  DP_EBUSY: another unit has registrations for a backend or
@@ -214,14 +226,40 @@ bool dpi_registry_records(dp_registry *reg)
 
 /* -- attach and detach -- */
 
+/* List `u`, which a change has just attached in place of `replace` (may be NULL). */
+static void attached(dp_registry *reg, dp_unit *u, const dp_unit *replace)
+{
+    if (replace != NULL) {
+        units_remove(reg, replace);
+        count_kernels(reg, replace, -1);
+        backends_inherit(replace, u);
+    }
+    units_add(reg, u);
+    count_kernels(reg, u, 1);
+}
+
+/* Do what dpi_change_run() does, and let the canary's snapshot follow. */
+static int run_change(dpi_change *c, dp_unit *added, const dp_unit *removed, bool reject,
+                      dpi_text *overrides, dp_error *err)
+{
+    int rc = dpi_change_run(c, added, removed, reject, overrides, err);
+
+    if (rc == 0)
+        dpi_canary_follow(c->reg);
+    return rc;
+}
+
 static int attach(dp_registry *reg, const char *name, const char *version,
                   const dp_block *const *sorted, size_t n, const dpi_attach_options *o,
                   dp_unit **out, dpi_text *overrides, dp_error *err)
 {
     dpi_change c;
     dp_unit *replace = o ? o->replace : NULL;
-    dp_unit *u = dpi_unit_new(reg, name, version, sorted, n, replace, err);
+    bool canary = o != NULL && o->canary;
 
+    if (canary && dpi_canary_check(reg, replace, sorted, n, err) < 0)
+        return err->code;
+    dp_unit *u = dpi_unit_new(reg, name, version, sorted, n, replace, err);
     if (u == NULL)
         return DP_ERESOURCE;
     dpi_change_begin(&c, reg);
@@ -230,21 +268,42 @@ static int attach(dp_registry *reg, const char *name, const char *version,
         rc = check_backends_free(reg, replace, u, err);
     if (rc < 0)
         dpi_change_abort(&c);
+    else if (canary)
+        rc = dpi_canary_begin(&c, u, replace, overrides, err);
     else
-        rc = dpi_change_run(&c, u, replace, o && o->reject_override, overrides, err);
+        rc = run_change(&c, u, replace, o && o->reject_override, overrides, err);
     if (rc < 0) {
         dpi_unit_free(u);
         return rc;
     }
-    if (replace != NULL) {
-        units_remove(reg, replace);
-        count_kernels(reg, replace, -1);
-        backends_inherit(replace, u);
-    }
-    units_add(reg, u);
-    count_kernels(reg, u, 1);
+    if (!canary)
+        attached(reg, u, replace);
     *out = u;
     return 0;
+}
+
+int dpi_canary_promote(dp_registry *reg, dpi_text *overrides, dp_error *err)
+{
+    dpi_change c;
+
+    pthread_mutex_lock(&reg->lock);
+    dp_unit *u = reg->canary, *of = reg->canary_of;
+    int rc = check_backends_free(reg, of, u, err);
+    if (rc == 0) {
+        reg->canary = NULL; /* its snapshot does not follow this change */
+        dpi_change_begin(&c, reg);
+        rc = run_change(&c, u, of, false, overrides, err);
+        reg->canary = rc < 0 ? u : NULL;
+    }
+    if (rc == 0) {
+        atomic_store(&u->gen->canary, false);
+        reg->canary_of = NULL;
+        dpi_snapshot_publish(reg, &reg->candidate, NULL);
+        attached(reg, u, of);
+    }
+    pthread_mutex_unlock(&reg->lock);
+    dpi_registry_reclaim(reg);
+    return rc;
 }
 
 static int by_position(const void *a, const void *b)
@@ -285,7 +344,7 @@ int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err)
     int rc = check_backends_free(reg, unit, NULL, err);
     if (rc == 0) {
         dpi_change_begin(&c, reg);
-        rc = dpi_change_run(&c, NULL, unit, false, NULL, err);
+        rc = run_change(&c, NULL, unit, false, NULL, err);
     }
     if (rc == 0) {
         units_remove(reg, unit);
@@ -302,7 +361,7 @@ int dpi_registry_reattach(dp_registry *reg, dp_unit *unit, dp_error *err)
 
     pthread_mutex_lock(&reg->lock);
     dpi_change_begin(&c, reg);
-    int rc = dpi_change_run(&c, unit, NULL, false, NULL, err);
+    int rc = run_change(&c, unit, NULL, false, NULL, err);
     if (rc == 0) {
         units_add(reg, unit);
         count_kernels(reg, unit, 1);

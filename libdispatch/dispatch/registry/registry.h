@@ -37,6 +37,10 @@ struct dp_registry {
      * must not be freed. */
     bool (*plugins_free)(dp_registry *reg), (*threads_end)(dp_registry *reg);
     pthread_mutex_t plugin_lock; /* held during a load, unload or reload */
+    /* The canary (canary.c), NULL: there is none.  It is in no list of units.  `candidate` is the
+     * snapshot that its calls pin; NULL: they pin `current`. */
+    dp_unit *canary, *canary_of;
+    _Atomic(const dpi_snapshot *) candidate;
     struct dpi_listener_node *listeners;
     uint32_t n_kernels;
     dp_unit *units;
@@ -63,6 +67,9 @@ typedef struct dpi_attach_options {
      * the load number of `replace`.  Calls that pin an older snapshot may still run the kernels of
      * `replace`.  NULL: the new unit replaces none. */
     dp_unit *replace;
+    /* do not publish: make the unit the canary in place of `replace`, which stays attached.
+     * dpi_canary_promote() or dpi_canary_end() must follow. */
+    bool canary;
 } dpi_attach_options;
 
 /* Check `blocks` and publish their registrations in one snapshot.  The registry lists *out until
@@ -76,6 +83,11 @@ int dpi_registry_attach(dp_registry *reg, const char *name, const char *version,
  * another unit has kernels, fallbacks or observers for a backend or kind of wrapper tensors that
  * this unit names. */
 int dpi_registry_detach(dp_registry *reg, dp_unit *unit, dp_error *err);
+/* Attach the canary, and detach the unit in whose place it stood, in one snapshot.  `overrides`:
+ * see dpi_registry_attach().  On failure the canary stays as it is. */
+int dpi_canary_promote(dp_registry *reg, dpi_text *overrides, dp_error *err);
+/* End the canary, if there is one.  Calls may still run its kernels. */
+void dpi_canary_end(dp_registry *reg);
 /* Undo a detach, because a later step of an unload failed: publish a snapshot with the unit's
  * registrations, and reopen the unit's generation.  Each kernel gets back its old position among
  * the kernels of its operator and key. */

@@ -18,6 +18,7 @@ dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s)
         dp_free(s->plain);
     dp_free(s->entries);
     dp_free(s->observers);
+    dp_free(s->canary);
     dpi_names_unref(s->names);
     dp_free(s);
     return NULL;
@@ -45,12 +46,47 @@ void dpi_snapshot_put(const dpi_snapshot *s)
         atomic_fetch_sub_explicit(&((dpi_snapshot *)(uintptr_t)s)->refs, 1, memory_order_release);
 }
 
-void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s)
+/* Does `e` have a kernel, or an ambiguous cell, for `key` or for a key that alias `key` covers? */
+static bool has_kernel_for(const dpi_entry *e, dp_key key)
+{
+    for (unsigned slot = 0; slot < e->n_slots; slot++)
+        if (e->table[slot] != DPI_CELL_MISSING && dpi_alias_has(key, dpi_slot_key(slot)))
+            return true;
+    return false;
+}
+
+/* May observer `k`, which does not observe all operators, observe calls of `e`? */
+static bool may_observe(const dpi_kernel *k, const dpi_entry *e)
+{
+    return k->observes != NULL ? k->observes == e->op : has_kernel_for(e, k->key);
+}
+
+int dpi_snapshot_find_plain(dpi_snapshot *s, dp_error *err)
+{
+    s->plain = s->entries;
+    s->n_plain = s->n_entries;
+    for (uint32_t i = 0; i < s->n_observers; i++)
+        if (s->observers[i]->observes == NULL && s->observers[i]->key == DP_KEY_Undefined)
+            s->n_plain = 0;
+    if (s->n_observers == 0 || s->n_plain == 0)
+        return 0;
+    if ((s->plain = dp_calloc(s->n_entries + 1, sizeof(dpi_entry *))) == NULL)
+        return dpi_no_memory(err, "a snapshot");
+    for (uint32_t id = 0; id < s->n_entries; id++) {
+        s->plain[id] = s->entries[id];
+        for (uint32_t i = 0; s->plain[id] != NULL && i < s->n_observers; i++)
+            if (may_observe(s->observers[i], s->plain[id]))
+                s->plain[id] = NULL;
+    }
+    return 0;
+}
+
+void dpi_snapshot_publish(dp_registry *reg, _Atomic(const dpi_snapshot *) *where, dpi_snapshot *s)
 {
     dpi_snapshot *old =
-        (dpi_snapshot *)(uintptr_t)atomic_load_explicit(&reg->current, memory_order_relaxed);
+        (dpi_snapshot *)(uintptr_t)atomic_load_explicit(where, memory_order_relaxed);
 
-    atomic_store_explicit(&reg->current, s, memory_order_release);
+    atomic_store_explicit(where, s, memory_order_release);
     if (old != NULL) {
         old->next_retired = reg->retired;
         reg->retired = old;

@@ -25,6 +25,9 @@ typedef struct dpi_snapshot {
     dpi_names *names;
     uint32_t n_observers;
     dpi_kernel **observers; /* holds references; `unboxed` is the observer's function */
+    /* the snapshot of a canary (canary.c): canary[id] is not 0 if the canary may serve calls of
+     * operator `id` in another way than the newest snapshot; owned.  NULL: no canary's */
+    uint8_t *canary;
     struct dpi_snapshot *next_retired;
 } dpi_snapshot;
 
@@ -47,10 +50,12 @@ size_t dpi_base_bytes(const char *name); /* length of "ns::base" in full name `n
 
 /* -- snapshot.c -- */
 
-/* Make `s` the newest snapshot, and put the previous one in the list of retired snapshots, which
- * dpi_registry_reclaim() frees.  The registry owns `s` from then on.  The caller holds
- * reg->lock. */
-void dpi_snapshot_publish(dp_registry *reg, dpi_snapshot *s);
+/* Replace the snapshot at `where`, reg->current or reg->candidate, by `s`, and put the previous one
+ * in the list of retired snapshots, which dpi_registry_reclaim() frees.  The registry owns `s` from
+ * then on.  The caller holds reg->lock. */
+void dpi_snapshot_publish(dp_registry *reg, _Atomic(const dpi_snapshot *) *where, dpi_snapshot *s);
+/* Fill in `s->plain`, when `s` has its entries and observers.  DP_ERESOURCE: no memory. */
+int dpi_snapshot_find_plain(dpi_snapshot *s, dp_error *err);
 dpi_snapshot *dpi_snapshot_free(dpi_snapshot *s);
 /* Free the retired snapshots that no thread pins and that have no references.  True: some retired
  * snapshots are left. */

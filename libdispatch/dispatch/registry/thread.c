@@ -165,7 +165,8 @@ static const dpi_snapshot *pinned_of(dpi_thread *t, const dp_registry *reg)
     const dpi_snapshot *s = atomic_load_explicit(&t->pinned, memory_order_acquire);
     const dpi_snapshot *old = reg->retired;
 
-    if (s == NULL || s == atomic_load_explicit(&reg->current, memory_order_relaxed))
+    if (s == NULL || s == atomic_load_explicit(&reg->current, memory_order_relaxed) ||
+        s == atomic_load_explicit(&reg->candidate, memory_order_relaxed))
         return s;
     while (old != NULL && old != s)
         old = old->next_retired;
@@ -264,8 +265,9 @@ bool dpi_generation_idle(dp_registry *reg, dpi_generation *gen, bool close, char
         const dpi_snapshot *s = pinned_of(t, reg);
         const dp_op *op = s != NULL ? op_running(t, gen) : NULL;
         bool hook = s != NULL && atomic_load_explicit(&t->hook, memory_order_acquire) == gen;
-        bool in_use =
-            op != NULL || hook || (s != NULL && !close && s->number < atomic_load(&gen->gone_at));
+        bool may_enter = s != NULL && s->number < atomic_load(&gen->gone_at) &&
+                         (s->canary != NULL || !atomic_load(&gen->canary));
+        bool in_use = op != NULL || hook || (may_enter && !close);
         if (!in_use)
             continue;
         idle = false;

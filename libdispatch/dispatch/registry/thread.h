@@ -100,18 +100,18 @@ static inline void dpi_thread_fence(bool barriers)
     }
 }
 
-/* Pin the newest snapshot, and the current shapes of all tensors, for this thread, whose record is
- * `t`.  The thread must not use a snapshot that it pinned before.  False: a newer snapshot was
- * published meanwhile, so *out may have been freed: do not read it, but try again or call
- * dpi_thread_unpin(). */
-static inline bool dpi_thread_try_pin(dpi_thread *t, dp_registry *reg, bool barriers,
-                                      const dpi_snapshot **out)
+/* Pin the snapshot at `newest` (reg->current or reg->candidate), and the current shapes of all
+ * tensors, for this thread, whose record is `t`.  The thread must not use a snapshot that it pinned
+ * before.  False: another snapshot was published meanwhile, so *out may have been freed: do not
+ * read it, but try again or call dpi_thread_unpin(). */
+static inline bool dpi_thread_try_pin(dpi_thread *t, _Atomic(const dpi_snapshot *) *newest,
+                                      bool barriers, const dpi_snapshot **out)
 {
-    const dpi_snapshot *s = *out = atomic_load_explicit(&reg->current, memory_order_acquire);
+    const dpi_snapshot *s = *out = atomic_load_explicit(newest, memory_order_acquire);
     atomic_store_explicit(&t->pinned, s, memory_order_release);
     dpi_thread_fence(barriers);
     dpi_call_begin(&t->looker); /* after `pinned` is stored, which dpi_oldest_call() relies on */
-    return s == atomic_load_explicit(&reg->current, memory_order_acquire);
+    return s == atomic_load_explicit(newest, memory_order_acquire);
 }
 
 static inline void dpi_thread_unpin(dpi_thread *t)

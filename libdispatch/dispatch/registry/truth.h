@@ -12,8 +12,9 @@
 
 /* One load of a plugin's code, or one dp_registry_attach().  A reload makes a new generation. */
 typedef struct dpi_generation {
-    atomic_uint refs;  /* references to this struct; they do not keep the code mapped */
-    atomic_int closed; /* 1: calls must not enter its kernels any more (I4 in thread.h) */
+    atomic_uint refs;   /* references to this struct; they do not keep the code mapped */
+    atomic_int closed;  /* 1: calls must not enter its kernels any more (I4 in thread.h) */
+    atomic_bool canary; /* its kernels are in no snapshot but those of a canary (canary.c) */
     /* DPI_WARNED_*: a warning was given already that a kernel, or an observer, has changed the
      * floating-point environment */
     atomic_uint warned;

@@ -437,6 +437,12 @@ typedef struct dp_load_options {
      * this process.  NULL: the file is not tried. */
     int (*probe)(const char *copy, dp_error *err);
     int drain_ms; /* milliseconds that a reload waits for calls of the old code; 0: 20 */
+    /* A reload leaves the loaded code in use, and makes the new code its canary: it serves the
+     * calls for which dp_ctx_canary() is true, until dp_plugin_canary_end().  One plugin of a
+     * registry has a canary at a time (DP_EEXISTS).  DP_EVALUE: the two builds define other
+     * operators, or one of them registers kinds of wrapper tensors or of objects.  The devices of
+     * the plugin stay those of the loaded code. */
+    bool canary;
 } dp_load_options;
 
 typedef struct dp_plugin_report {
@@ -493,6 +499,14 @@ DP_API int dp_plugin_unload(dp_registry *reg, const char *plugin, int timeout_ms
 DP_API int dp_plugin_reload(dp_registry *reg, const char *plugin, const dp_load_options *o,
                             dp_arena *a, dp_plugin_report *report, dp_unload_report *old,
                             dp_error *err);
+/* End the canary of `plugin` (dp_load_options.canary).  `promote`: it replaces the loaded code, as
+ * by a reload, and *report and *gone are as those of dp_plugin_reload(); if that fails, the canary
+ * stays.  Otherwise it is unloaded, which cannot fail; `a` and `report` may be NULL, and *gone is
+ * about the canary.  `drain_ms`: as in dp_load_options.  DP_ENOTFOUND: the plugin is not loaded, or
+ * has no canary.  dp_plugin_unload() ends the canary of a plugin, too. */
+DP_API int dp_plugin_canary_end(dp_registry *reg, const char *plugin, bool promote, int drain_ms,
+                                dp_arena *a, dp_plugin_report *report, dp_unload_report *gone,
+                                dp_error *err);
 /* Do with the file `path` (absolute) what dp_plugin_load() does before it runs on_load, but without
  * making a private copy and without a registry; then unload the file.  A damaged file may kill the
  * calling process. */
@@ -526,6 +540,7 @@ typedef struct dp_plugin_info {
     uint32_t kinds;            /* number of kinds of wrapper tensors */
     const dp_note_info *notes; /* oldest first */
     size_t n_notes;
+    bool canary; /* dp_load_options.canary: beside the loaded one of the same load_number */
 } dp_plugin_info;
 /* List plugins in order of load_number: those that are loaded, and old generations whose code is
  * still mapped.  The generation of a plugin whose load failed is 0. */
@@ -615,6 +630,12 @@ DP_API int dp_session_end(dp_ctx *ctx, dp_session_failed_fn failed, void *arg);
 /* Set the current streams that kernels of the request use; borrowed until dp_ctx_reset().  NULL:
  * the context's own, which dp_ctx_reset() sets to the default streams. */
 DP_API void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all);
+/* Let the next calls of the context run on the registry's canary (dp_load_options.canary), if it
+ * may serve operator `op` in another way than the loaded code does: calls of `op`, all operators
+ * that these call, and nothing else before dp_ctx_canary(ctx, NULL) or dp_ctx_reset().  The context must
+ * be in no call, and not between dp_ctx_begin() and dp_ctx_end().  false: there is no canary, or it
+ * does not serve `op`; calls run as usual. */
+DP_API bool dp_ctx_canary(dp_ctx *ctx, const dp_op *op);
 /* Set how many threads dp_parallel_for() may use for this request, the caller included; 0: no
  * limit. */
 DP_API void dp_ctx_set_threads(dp_ctx *ctx, int n);
