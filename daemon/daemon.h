@@ -93,6 +93,7 @@
     X(SHADOW_QUEUE, shadow_queue, 256)          /* shadow calls that wait, of all connections */   \
     X(SHADOW_BYTES, shadow_bytes, 64 << 20)     /* of their arguments and results */               \
     X(SHADOW_MS, shadow_ms, 10000)              /* time for one shadow call */                     \
+    X(CANARY_AHEAD, canary_ahead, 16)           /* calls of a canary that are not compared yet */  \
     X(METRIC_SHADOWS, metric_shadows, 1024)     /* operators, devices and uids that are counted */ \
     X(STATUS_SHADOWS, status_shadows, 16)       /* rows in an answer of server.status */           \
     X(DIMENSIONS, dimensions, DP_DIM_MAX)

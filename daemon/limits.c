@@ -87,6 +87,7 @@ static const limit_range ranges[LIMITS] = {
     [LIMIT_AT_SHADOW_QUEUE] = {0, 1 << 16},
     [LIMIT_AT_SHADOW_BYTES] = {0, BYTES_MOST},
     [LIMIT_AT_SHADOW_MS] = {1, TIME_MOST},
+    [LIMIT_AT_CANARY_AHEAD] = {1, 1 << 16},
     [LIMIT_AT_METRIC_SHADOWS] = {0, 1 << 16},
     [LIMIT_AT_STATUS_SHADOWS] = {0, 1 << 16},
     [LIMIT_AT_STUCK_WORKERS] = {0, LIMIT_STUCK_WORKERS},

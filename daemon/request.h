@@ -354,6 +354,61 @@ int request_shadows(request *rq, shadow_count **out, size_t *n, dp_error *err);
 void request_shadow_pause(request *rq, int64_t timeout_ms);
 void request_shadow_resume(request *rq);
 
+/* -- canary.c: a new build of a plugin that serves some calls on trial; any thread -- */
+
+typedef enum canary_state {
+    CANARY_NONE, /* the daemon has had no canary */
+    CANARY_RUNS,
+    CANARY_LEAVES, /* it serves no calls any more, and is about to be rolled back */
+    CANARY_PROMOTED,
+    CANARY_ROLLED_BACK
+} canary_state;
+
+typedef struct canary_settings {
+    double share;         /* of the calls that the canary serves, 0 to 1 */
+    double rtol, atol;    /* as in shadow_settings */
+    uint64_t differences; /* and failures, after which the canary is rolled back; at least 1 */
+} canary_settings;
+
+typedef struct canary_report {
+    canary_state state;
+    char plugin[DP_LIMIT_NAME_BYTES + 1];
+    uint64_t generation; /* of the canary */
+    double share;
+    uint64_t differences; /* of canary_settings */
+    uint64_t calls;       /* that the canary has served */
+    uint64_t compared;    /* of these, those that the loaded build has run, too */
+    uint64_t differs;     /* of these, those whose results differ */
+    uint64_t failed;      /* of these, those that failed, and did not with the loaded build */
+    char why[512];        /* why it was rolled back by itself; "": it was not */
+} canary_report;
+
+/* The choice between the two builds for a call; kept in its `run`. */
+typedef enum canary_choice {
+    CANARY_OPEN, /* nothing yet */
+    CANARY_NOT_CHOSEN,
+    CANARY_CHOSEN,
+    CANARY_SERVED /* the context is that of the canary */
+} canary_choice;
+
+/* Let calls be served by the canary that dp_plugin_reload() has reported. */
+void request_canary_start(request *rq, const canary_settings *how, const dp_plugin_report *plugin);
+/* Do what dp_plugin_canary_end() does.  DP_EBUSY: it is being rolled back. */
+int request_canary_end(request *rq, const char *plugin, bool promote, int drain_ms,
+                       dp_plugin_report *report, dp_unload_report *gone, dp_error *err);
+void request_canary_report(request *rq, canary_report *out);
+/* Choose whether the canary serves the call `b`, which is about to run: *choice is CANARY_SERVED
+ * then, and *copy has its arguments, for request_shadow_end(), or is NULL if its results cannot be
+ * compared.  DP_EWORKER: as in request_shadow_begin(). */
+int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice,
+                         struct shadow_call **copy);
+/* A call that the canary served has ended with `code`.  true: run it once more, with the loaded
+ * build, and tell request_canary_retried() with which errors the two ended; the written arguments
+ * are what they were. */
+bool request_canary_retry(request *rq, const struct shadow_call *copy, int code);
+void request_canary_retried(request *rq, const dp_bound *b, const dp_error *first,
+                            const dp_error *loaded);
+
 /* -- printing.c -- */
 
 /* Wait until this worker may print `bytes` bytes of text.  The number of workers that print long

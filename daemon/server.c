@@ -238,13 +238,7 @@ static void on_warning(const char *text, void *arg)
 
 static void plugins_changed(struct connection *c)
 {
-    dp_arena *a = dp_arena_new();
-
-    if (a != NULL)
-        scrape_fold(c->server, a, NULL);
-    dp_arena_free(a);
-    /* on_async() reads this flag when the request's worker is done */
-    atomic_store(&c->server->reap_due, true);
+    upkeep_plugins_changed(c->server);
 }
 
 static void info_get(struct connection *c, server_info *out)
@@ -422,7 +416,7 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     s->store.dir = -1;
     pthread_mutex_init(&s->connections_lock, NULL);
     changes_init(&s->changes);
-    shadow_init(&s->shadow);
+    shadow_init(&s->shadow), canary_init(&s->canary, s);
     s->registry_listener = (dp_listener){.changed = on_changed, .arg = s, .noted = on_note};
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;

@@ -5,6 +5,7 @@
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
 
+#include "canary.h"
 #include "changes.h"
 #include "executor/executor.h"
 #include "metrics.h"
@@ -50,6 +51,7 @@ typedef struct server {
     atomic_bool gradients_due; /* notifications of gradients wait (transport/gradients.c) */
     metrics metrics;
     shadow shadow;
+    canary canary;
     struct connection *connections;
     /* connections that server.open made and that the main thread does not serve yet, the newest
      * first; lock: connections_lock */
@@ -124,6 +126,9 @@ void upkeep_sessions(server *s);
 /* Start the timer that calls dp_plugin_reap().  The timer runs only while there is something to
  * release: with an active timer, each wait for requests costs more.  Main thread. */
 int upkeep_plugins(server *s);
+/* Keep the figures of plugins that have gone, and let a worker release what they have left.  Any
+ * thread. */
+void upkeep_plugins_changed(server *s);
 void upkeep_session_due(void *server); /* the function for sessions.on_due; any thread */
 
 /* -- reload.c -- */

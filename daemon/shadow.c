@@ -30,6 +30,8 @@ static bool try_lock(shadow *s)
 /* Count `c`; the caller holds the lock. */
 static void count(shadow *s, const shadow_call *c, shadow_count add)
 {
+    if (c->judge != NULL)
+        return;
     add.op = dp_op_name(c->bound.op);
     memcpy(add.device, c->how.device, sizeof(add.device));
     shadow_table_add(&s->table, c->uid, &add);
@@ -38,6 +40,8 @@ static void count(shadow *s, const shadow_call *c, shadow_count add)
 /* Count `c` as dropped; the caller does not hold the lock, and must not wait for it. */
 static void count_dropped(shadow *s, const shadow_call *c)
 {
+    if (c->judge != NULL)
+        return;
     if (!try_lock(s)) {
         atomic_fetch_add(&s->missed, 1);
         return;
@@ -46,10 +50,12 @@ static void count_dropped(shadow *s, const shadow_call *c)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Release `c`, which is in no list, and give back what it was counted for.  The caller does not
- * hold the lock. */
-static void put_back(shadow *s, shadow_call *c)
+/* Release `c`, which is in no list, and give back what it was counted for.  `o`: how it ended;
+ * NULL: it was not run.  The caller does not hold the lock. */
+static void put_back(shadow *s, shadow_call *c, const shadow_outcome *o)
 {
+    if (c->judge != NULL)
+        c->judge->ended(c->judge, c, o);
     atomic_fetch_sub(&s->n, 1);
     atomic_fetch_sub(&s->bytes, c->bytes);
     shadow_release(c);
@@ -71,7 +77,7 @@ static void put_back(shadow *s, shadow_call *c)
 static void drop(shadow *s, shadow_call *c)
 {
     count_dropped(s, c);
-    put_back(s, c);
+    put_back(s, c, NULL);
 }
 
 /* Drop the calls that wait; the caller holds the lock. */
@@ -84,7 +90,7 @@ static void drop_waiting(shadow *s)
             s->last = &s->first;
         count(s, c, (shadow_count){.dropped = 1});
         pthread_mutex_unlock(&s->lock); /* freeing memory may take long */
-        put_back(s, c);
+        put_back(s, c, NULL);
         pthread_mutex_lock(&s->lock);
     }
 }
@@ -95,10 +101,10 @@ static void report(const shadow_call *c, const shadow_outcome *o)
 {
     const char *op = dp_op_name(c->bound.op);
 
-    if (o->differs)
+    if (o->differs && c->judge == NULL)
         log_seldom(LOG_WARN, "shadow.differs", "op='%s' backend='%s' %s", op, c->how.device,
                    o->what);
-    else if (o->failed)
+    else if (o->failed && c->judge == NULL)
         log_seldom(LOG_WARN, "shadow.failed", "op='%s' backend='%s' error=\"%s\"", op,
                    c->how.device, o->what);
 }
@@ -126,10 +132,21 @@ static void run_first(shadow *s)
                              .failed = o.failed && !o.differs,
                              .largest = o.largest});
     pthread_mutex_unlock(&s->lock);
-    put_back(s, c);
+    put_back(s, c, &o);
     pthread_mutex_lock(&s->lock);
     s->running = false;
     pthread_cond_broadcast(&s->ended);
+}
+
+static void run_errand(shadow *s)
+{
+    void (*errand)(void *) = s->errand;
+    void *arg = s->errand_arg;
+
+    s->errand = NULL;
+    pthread_mutex_unlock(&s->lock);
+    errand(arg);
+    pthread_mutex_lock(&s->lock);
 }
 
 static void *shadow_main(void *arg)
@@ -140,7 +157,9 @@ static void *shadow_main(void *arg)
     setpriority(PRIO_PROCESS, 0, SHADOW_NICE); /* of this thread; it works without it, too */
     pthread_mutex_lock(&s->lock);
     while (!s->stopping)
-        if (s->first != NULL && s->paused == 0)
+        if (s->errand != NULL)
+            run_errand(s);
+        else if (s->first != NULL && s->paused == 0)
             run_first(s);
         else
             pthread_cond_wait(&s->wake, &s->lock);
@@ -290,20 +309,18 @@ static void prepare(shadow_call *c, const request *rq)
     dp_ctx_set_streams(c->ctx, rq->session->streams);
 }
 
-int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
+int shadow_begin(request *rq, const dp_bound *b, const shadow_settings *how, shadow_judge *judge,
+                 shadow_call **out)
 {
-    shadow_settings *how = rq->state->shadow;
     shadow *s = shadow_of(rq);
-    shadow_call like = {.uid = session_uid(rq->session), .bound = *b}, *c = NULL;
-    uint64_t bytes, drawn = how->draws;
+    shadow_call like = {.uid = session_uid(rq->session), .bound = *b, .judge = judge}, *c = NULL;
+    uint64_t bytes;
 
     *out = NULL;
-    if (!draw(how) || rq->state->capture != NULL || !shadow_fits(rq->ctx, b, &bytes))
+    if (rq->state->capture != NULL || !shadow_fits(rq->ctx, b, &bytes))
         return 0;
-    if (!placement_may_take(rq, bytes, false)) {
-        how->draws = drawn; /* so that the worker draws the same */
+    if (!placement_may_take(rq, bytes, false))
         return DP_EWORKER;
-    }
     like.how = *how;
     atomic_fetch_add(&s->n, 1);
     if (reserve(s, &like, bytes))
@@ -318,13 +335,39 @@ int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
     prepare(c, rq);
     int rc = shadow_take(c, rq->ctx, b);
     if (rc == 0) {
+        c->judge = judge;
         *out = c;
         return 0;
     }
     if (rc != DP_EVALUE) /* otherwise its arguments share memory: it is none to shadow */
         count_dropped(s, &like);
-    put_back(s, c);
+    put_back(s, c, NULL);
     return 0;
+}
+
+int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
+{
+    shadow_settings *how = rq->state->shadow;
+    uint64_t drawn = how->draws;
+
+    *out = NULL;
+    int rc = draw(how) ? shadow_begin(rq, b, how, NULL, out) : 0;
+    if (rc == DP_EWORKER)
+        how->draws = drawn; /* so that the worker draws the same */
+    return rc;
+}
+
+bool shadow_errand(shadow *s, void (*errand)(void *), void *arg)
+{
+    pthread_mutex_lock(&s->lock);
+    bool taken = !s->stopping && start(s);
+    if (taken) {
+        s->errand = errand;
+        s->errand_arg = arg;
+        pthread_cond_signal(&s->wake);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return taken;
 }
 
 /* Queue `c`; the caller does not hold the lock, and must not wait for it. */
@@ -349,7 +392,7 @@ void request_shadow_end(request *rq, shadow_call *c, const dp_bound *b, const dp
     uint64_t bytes = rets != NULL ? shadow_result_bytes(c, b, rets) : UINT64_MAX;
 
     if (bytes == UINT64_MAX)
-        put_back(s, c);
+        put_back(s, c, NULL);
     else if (!reserve(s, c, bytes) || shadow_take_results(c, b, rets) < 0 || !queue(s, c))
         drop(s, c);
 }

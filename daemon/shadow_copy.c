@@ -117,7 +117,8 @@ static int take_tensor(shadow_call *c, dp_tensor *t, bool written, dp_tensor **o
     while (s < end && s->of != t)
         s++;
     if (s == end) {
-        *s = (shadow_tensor){.of = t, .version = dp_tensor_version(t)};
+        DP_VIEW(v, t);
+        *s = (shadow_tensor){.of = t, .version = dp_tensor_version(t), .home = v.device};
         int rc = shadow_copy(c->ctx, t, DP_DEVICE_CPU, &s->host);
         if (rc < 0)
             return rc;
@@ -184,6 +185,16 @@ int shadow_take(shadow_call *c, dp_ctx *ctx, const dp_bound *b)
         c->bound.n_args += rc == 0;
     }
     return rc == 0 && shares_written(c) ? DP_EVALUE : rc;
+}
+
+int shadow_restore(const shadow_call *c, dp_ctx *ctx)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < c->n_tensors; i++)
+        if (c->tensors[i].written)
+            rc = dp_copy(ctx, (dp_tensor *)(uintptr_t)c->tensors[i].of, c->tensors[i].host);
+    return rc;
 }
 
 /* -- results -- */

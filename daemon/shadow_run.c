@@ -8,18 +8,21 @@ static void fail(shadow_call *c, int code, const char *doing, shadow_outcome *ou
 {
     const dp_error *err = dp_ctx_error(c->ctx);
 
+    out->code = code;
     out->cancelled = code == DP_ECANCELLED;
     out->failed = !out->cancelled;
     snprintf(out->what, sizeof(out->what), "%s: %.400s", doing, err->message);
 }
 
-/* Make the arguments on the device.  Wrapped numbers stay on the CPU, as in PyTorch. */
-static int send(shadow_call *c, dp_device device)
+/* Make the arguments on device `to`; NULL: each on the device of the client's.  Wrapped numbers
+ * stay on the CPU, as in PyTorch. */
+static int send(shadow_call *c, const dp_device *to)
 {
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < c->n_tensors; i++) {
         shadow_tensor *t = &c->tensors[i];
+        dp_device device = to != NULL ? *to : t->home;
         if (device == DP_DEVICE_CPU || dp_tensor_is_wrapped(t->host))
             t->device = dp_tensor_ref(t->host);
         else
@@ -88,8 +91,8 @@ static int call(shadow_call *c, const dp_value *args, dp_value *got)
     return rc;
 }
 
-/* Run the call on `device`; one snapshot of the registry serves all of it. */
-static int run_on(shadow_call *c, dp_device device, dp_value *got)
+/* Run the call on `device`, as send() takes it; one snapshot of the registry serves all of it. */
+static int run_on(shadow_call *c, const dp_device *device, dp_value *got)
 {
     dp_value *args = dp_alloc_n(c->ctx, c->bound.n_args, sizeof(*args));
     int rc = args != NULL ? check_schema(c) : DP_ERESOURCE;
@@ -121,9 +124,10 @@ void shadow_run(shadow_call *c, const dp_cancel_flag *cancel, shadow_outcome *ou
     int rc = got != NULL ? dp_ctx_begin(c->ctx)
                          : dp_fail(c->ctx, DP_ERESOURCE, "out of memory: results of a shadow call");
     if (rc == 0) {
-        rc = dp_device_parse(c->how.device, &device, dp_ctx_error(c->ctx));
+        bool at_home = c->how.device[0] == '\0';
+        rc = at_home ? 0 : dp_device_parse(c->how.device, &device, dp_ctx_error(c->ctx));
         if (rc == 0)
-            rc = run_on(c, device, got);
+            rc = run_on(c, at_home ? NULL : &device, got);
         dp_ctx_end(c->ctx);
     }
     if (rc < 0)

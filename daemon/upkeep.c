@@ -2,6 +2,7 @@
  * unloaded plugins, and gives free memory back to the system.
  *
  * Timers of the main thread start this work; workers do it. */
+#include "scrape.h"
 #include "server.h"
 #include <malloc.h>
 
@@ -98,6 +99,17 @@ void upkeep_sessions(server *s)
     s->lingering = true;
     s->linger_task = (task){.work = linger_work, .done = linger_done, .arg = s};
     executor_task(&s->executor, &s->linger_task);
+}
+
+void upkeep_plugins_changed(server *s)
+{
+    dp_arena *a = dp_arena_new();
+
+    if (a != NULL)
+        scrape_fold(s, a, NULL);
+    dp_arena_free(a);
+    atomic_store(&s->reap_due, true);
+    uv_async_send(&s->async);
 }
 
 void upkeep_session_due(void *arg)

@@ -117,9 +117,53 @@ static int unload(cli *c)
     return ask_about_calls(c, "plugin.unload", params, show_unloaded);
 }
 
+static void show_canary(const cJSON *result)
+{
+    printf("%s %s is the canary, generation %.0f; generation %.0f stays loaded\n",
+           text_of(result, "plugin"), text_of(result, "version"), number_of(result, "generation"),
+           number_of(member(result, "old"), "generation"));
+    show_warnings(result);
+}
+
+/* Read option `name`, a number, as param `param`. */
+static bool read_number(cli *c, cJSON *params, const char *name, const char *param)
+{
+    const char *text = take_option(c, name);
+    char *end;
+
+    if (text == NULL)
+        return true;
+    double value = strtod(text, &end);
+    if (*text == '\0' || *end != '\0' || value != value) {
+        fprintf(stderr, "dispatchctl: %s: expected a number, got '%s'\n", name, text);
+        return false;
+    }
+    cJSON_AddNumberToObject(params, param, value);
+    return true;
+}
+
 static int reload(cli *c)
 {
-    return ask_about_calls(c, "plugin.reload", params_new(), show_loaded);
+    cJSON *params = params_new();
+
+    if (!read_number(c, params, "--canary", "share") || !read_number(c, params, "--rtol", "rtol") ||
+        !read_number(c, params, "--atol", "atol") ||
+        !params_count(c, params, "differences", take_option(c, "--differences"))) {
+        cJSON_Delete(params);
+        return CLI_USAGE;
+    }
+    bool canary = member(params, "share") != NULL;
+    return ask_about_calls(c, "plugin.reload", params, canary ? show_canary : show_loaded);
+}
+
+static int promote(cli *c)
+{
+    return ask_about_calls(c, "plugin.promote", params_new(), show_loaded);
+}
+
+static int roll_back(cli *c)
+{
+    return ask_about_calls(c, "plugin.rollback", params_new(), show_old);
 }
 
 static const column plugin_columns[] = {
@@ -132,6 +176,7 @@ static const column plugin_columns[] = {
     {"backends", cell_text, "backends", true},
     {"kinds", cell_text, "kinds", true},
     {"running", cell_text, "calls_running", true},
+    {"canary", cell_mark, "canary", false},
     {"draining", cell_mark, "draining", false},
     {"kept", cell_mark, "kept", false},
     {"path", cell_text, "path", false},
@@ -173,8 +218,14 @@ const verb verbs_plugin[] = {
      "load a plugin; --reject: not if it would replace a kernel", load},
     {"plugin unload", "PLUGIN [--timeout-ms N] [--force]",
      "unload a plugin when its calls have finished", unload},
-    {"plugin reload", "PLUGIN [--timeout-ms N]",
-     "load its file again, in its place; N: how long to wait for calls of the old code", reload},
+    {"plugin reload", "PLUGIN [--timeout-ms N] [--canary SHARE [--differences N]]",
+     "load its file again, in its place; N: how long to wait for calls of the old code; --canary: "
+     "it serves a SHARE (0 to 1) of the calls first, and goes after --differences (1) that differ "
+     "or fail; --rtol and --atol: how near they must be", reload},
+    {"plugin promote", "PLUGIN [--timeout-ms N]",
+     "let its canary replace the loaded code", promote},
+    {"plugin rollback", "PLUGIN [--timeout-ms N]",
+     "unload its canary", roll_back},
     {"plugin list", "",
      "the plugins, in the order of loading, and old ones still in memory", list},
     {"plugin describe", "FILE",

@@ -273,8 +273,9 @@ typedef struct run {
     const int64_t *step_now;
     /* op.call: the kernel has run; only the answer with `rets` is left to write. */
     bool called;
-    dp_bound bound; /* op.call: the overload and its arguments */
-    dp_value *rets; /* [bound.n_rets], owned */
+    canary_choice canary; /* op.call: whether a canary serves the call */
+    dp_bound bound;       /* op.call: the overload and its arguments */
+    dp_value *rets;       /* [bound.n_rets], owned */
     /* handles of tensors that a failed or stuck call may have written: their elements are
      * unspecified */
     uint64_t written[DP_LIMIT_ARGUMENTS];
@@ -575,6 +576,8 @@ void warnings_to_json(const request *rq, jw *w);
  * NULL. */
 int bind_from_json(request *rq, const char *op, const cJSON *args, const cJSON *kwargs,
                    dp_bound *out, dp_error *err);
+/* plugin.c: write member "canary", if the daemon has had one. */
+void canary_to_json(request *rq, jw *w);
 /* plugin.c: write member "notes", the status texts that plugins provide, and member "kept", the
  * unloaded generations of plugins whose code could not be unmapped, with the reason. */
 int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err);

@@ -350,6 +350,26 @@ static int bind_call(request *rq, const op_call_params *p, dp_error *err)
     return placement_may_run(rq, &w) ? 0 : DP_EWORKER;
 }
 
+/* Run the call that the canary of a plugin serves.  If it fails, the loaded build runs it, too, and
+ * answers the client. */
+static int call_canary(request *rq, const dp_bound *b, dp_value *rets, struct shadow_call **copy,
+                       dp_error *err)
+{
+    int rc = call(rq, b, rets, err);
+
+    if (!request_canary_retry(rq, *copy, rc == DP_EANSWERED ? 0 : rc))
+        return rc;
+    const dp_error first = *err;
+    dp_error_clear(err);
+    rq->run->n_written = 0;
+    rc = call(rq, b, rets, err);
+    request_canary_retried(rq, b, &first, err);
+    if (*copy != NULL)
+        request_shadow_end(rq, *copy, b, NULL);
+    *copy = NULL;
+    return rc;
+}
+
 /* Run the kernel; `rq->run` owns the returned values until they are answered. */
 static int run_call(request *rq, const op_call_params *p, dp_error *err)
 {
@@ -362,10 +382,14 @@ static int run_call(request *rq, const op_call_params *p, dp_error *err)
     if (dp_ctx_trace(rq->ctx, p->trace) < 0)
         return run_ctx_error(rq, err);
     struct shadow_call *shadow = NULL;
-    int rc = rq->state->shadow != NULL ? request_shadow_begin(rq, &r->bound, &shadow) : 0;
+    int rc = request_canary_begin(rq, &r->bound, &r->canary, &shadow);
+    bool canary = r->canary == CANARY_SERVED;
+    if (rc == 0 && !canary && rq->state->shadow != NULL)
+        rc = request_shadow_begin(rq, &r->bound, &shadow);
     if (rc < 0)
         return rc;
-    rc = call(rq, &r->bound, r->rets, err);
+    rc = canary ? call_canary(rq, &r->bound, r->rets, &shadow, err)
+                : call(rq, &r->bound, r->rets, err);
     r->called = rc == 0;
     if (shadow != NULL)
         request_shadow_end(rq, shadow, &r->bound, rc == 0 ? r->rets : NULL);

@@ -112,11 +112,13 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
     enum { TIMEOUT_MS = 10000 };
     int timeout = timeout_of(p->has_timeout_ms ? p->timeout_ms : TIMEOUT_MS);
     server_info info;
-    dp_unload_report r = {0};
+    dp_unload_report r = {0}, canary;
+    dp_error none = DP_ERROR_INIT;
 
     if (!answer_reserve(w, REPORT_BYTES, err))
         return err->code;
     rq->daemon->info(rq->conn, &info);
+    request_canary_end(rq, p->plugin, false, timeout, NULL, &canary, &none);
     request_shadow_pause(rq, timeout); /* their tensors would keep a backend from being unloaded */
     int rc = dp_plugin_unload(info.reg, p->plugin, timeout, p->force, &r, err);
     request_shadow_resume(rq);
@@ -155,38 +157,111 @@ static void log_dropped(const dp_plugin_report *r)
                   r->plugin, r->n_dropped, names, r->n_dropped - i);
 }
 
+static void write_gone(jw *w, const dp_unload_report *gone)
+{
+    member_int(w, "generation", gone->old_generation);
+    member_bool(w, "drained", gone->drained);
+    member_bool(w, "unmapped", gone->unmapped);
+    write_reason(w, gone->kept_because);
+}
+
+/* Log and answer that a plugin has new code, `r`; `old` is about the code that it had. */
+static void answer_reload(request *rq, const char *event, const dp_plugin_report *r,
+                          const dp_unload_report *old, jw *w)
+{
+    log_event(LOG_INFO, event,
+              "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", r->plugin,
+              (unsigned long long)r->generation, (unsigned long long)old->old_generation, r->millis,
+              old->unmapped, old->kept_because);
+    log_dropped(r);
+    jw_object(w);
+    write_report(w, r);
+    member_strings(w, "dropped", r->dropped, r->n_dropped);
+    jw_key(w, "old");
+    jw_object(w);
+    write_gone(w, old);
+    jw_object_end(w);
+    warnings_to_json(rq, w);
+    jw_object_end(w);
+}
+
+/* Read the params of a canary into *how; without `share` there is none.  DP_EPARAMS: wrong ones. */
+static int read_canary(const plugin_reload_params *p, canary_settings *how, dp_error *err)
+{
+    *how = (canary_settings){.share = p->share != NULL ? p->share->valuedouble : 0,
+                             .rtol = p->rtol != NULL ? p->rtol->valuedouble : -1,
+                             .atol = p->atol != NULL ? p->atol->valuedouble : -1,
+                             .differences = p->has_differences ? (uint64_t)p->differences : 1};
+    if (p->share != NULL && !(how->share > 0 && how->share <= 1))
+        return dp_error_set(err, DP_EPARAMS,
+                            "share: expected a number above 0 and up to 1 but got %.15g",
+                            how->share);
+    if (p->share == NULL && (p->rtol != NULL || p->atol != NULL || p->has_differences))
+        return dp_error_set(err, DP_EPARAMS, "%s: only a canary has this, and 'share' is missing",
+                            p->rtol != NULL   ? "rtol"
+                            : p->atol != NULL ? "atol"
+                                              : "differences");
+    return 0;
+}
+
 int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *err)
 {
     server_info info;
     dp_plugin_report report;
     dp_unload_report old = {0};
+    canary_settings how;
+    bool canary = p->share != NULL;
 
-    if (!answer_reserve(w, REPORT_BYTES, err))
+    if (read_canary(p, &how, err) < 0 || !answer_reserve(w, REPORT_BYTES, err))
         return err->code;
     rq->daemon->info(rq->conn, &info);
     dp_load_options o = options_of(&info);
     o.drain_ms = timeout_of(p->timeout_ms);
+    o.canary = canary;
     request_shadow_pause(rq, o.drain_ms);
     int rc = dp_plugin_reload(info.reg, p->plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
     request_shadow_resume(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.reload", p->plugin, err);
-    log_event(LOG_INFO, "plugin.reload",
-              "plugin='%s' generation=%llu old=%llu millis=%.3f unmapped=%d kept='%s'", p->plugin,
-              (unsigned long long)report.generation, (unsigned long long)old.old_generation,
-              report.millis, old.unmapped, old.kept_because);
-    log_dropped(&report);
+    if (canary)
+        request_canary_start(rq, &how, &report);
+    answer_reload(rq, canary ? "canary.begin" : "plugin.reload", &report, &old, w);
+    return 0;
+}
+
+int plugin_promote(request *rq, const plugin_promote_params *p, jw *w, dp_error *err)
+{
+    dp_plugin_report report;
+    dp_unload_report old = {0};
+    int drain_ms = timeout_of(p->timeout_ms);
+
+    if (!answer_reserve(w, REPORT_BYTES, err))
+        return err->code;
+    request_shadow_pause(rq, drain_ms);
+    int rc = request_canary_end(rq, p->plugin, true, drain_ms, &report, &old, err);
+    request_shadow_resume(rq);
+    rq->daemon->plugins_changed(rq->conn);
+    if (rc < 0)
+        return log_failure("plugin.promote", p->plugin, err);
+    answer_reload(rq, "canary.promoted", &report, &old, w);
+    return 0;
+}
+
+int plugin_rollback(request *rq, const plugin_rollback_params *p, jw *w, dp_error *err)
+{
+    dp_unload_report gone = {0};
+
+    if (!answer_reserve(w, REPORT_BYTES, err))
+        return err->code;
+    int rc = request_canary_end(rq, p->plugin, false, timeout_of(p->timeout_ms), NULL, &gone, err);
+    rq->daemon->plugins_changed(rq->conn);
+    if (rc < 0)
+        return log_failure("plugin.rollback", p->plugin, err);
+    log_event(LOG_INFO, "canary.rolled_back", "plugin='%s' generation=%llu by a request", p->plugin,
+              (unsigned long long)gone.old_generation);
     jw_object(w);
-    write_report(w, &report);
-    member_strings(w, "dropped", report.dropped, report.n_dropped);
-    jw_key(w, "old");
-    jw_object(w);
-    member_int(w, "generation", old.old_generation);
-    member_bool(w, "drained", old.drained);
-    member_bool(w, "unmapped", old.unmapped);
-    write_reason(w, old.kept_because);
-    jw_object_end(w);
+    write_gone(w, &gone);
     warnings_to_json(rq, w);
     jw_object_end(w);
     return 0;
@@ -209,6 +284,7 @@ static void write_plugin(jw *w, const dp_plugin_info *p)
     member_int(w, "kinds", p->kinds);
     member_bool(w, "resident", p->resident);
     member_bool(w, "draining", p->draining);
+    member_bool(w, "canary", p->canary);
     member_bool(w, "kept", p->kept);
     write_reason(w, p->kept_because);
     member_int(w, "calls_running", p->calls_running);
@@ -247,6 +323,31 @@ static void write_notes(jw *w, const dp_plugin_info *p)
         member_str(w, "text", p->notes[i].text);
         jw_object_end(w);
     }
+}
+
+void canary_to_json(request *rq, jw *w)
+{
+    static const char *const states[] = {"", "runs", "leaves", "promoted", "rolled back"};
+    canary_report r;
+
+    request_canary_report(rq, &r);
+    if (r.state == CANARY_NONE)
+        return;
+    jw_key(w, "canary");
+    jw_object(w);
+    member_str(w, "plugin", r.plugin);
+    member_int(w, "generation", (int64_t)r.generation);
+    member_str(w, "state", states[r.state]);
+    jw_key(w, "share");
+    jw_element(w, DP_FLOAT64, &r.share);
+    member_int(w, "differences", (int64_t)r.differences);
+    member_int(w, "calls", (int64_t)r.calls);
+    member_int(w, "compared", (int64_t)r.compared);
+    member_int(w, "differs", (int64_t)r.differs);
+    member_int(w, "failed", (int64_t)r.failed);
+    if (r.why[0] != '\0')
+        member_str(w, "why", r.why);
+    jw_object_end(w);
 }
 
 int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err)

@@ -47,9 +47,23 @@ def load(path: "str | os.PathLike[str]", replace: str = "stack") -> dict[str, An
     return current().call("plugin.load", path=os.path.abspath(text) if os.sep in text else text, replace=replace)  # type: ignore[no-any-return]
 
 
-def reload(plugin: str) -> dict[str, Any]:
-    """Load a plugin's file again in the place of its loaded code; calls that run finish on the old code."""
-    return current().call("plugin.reload", plugin=plugin)  # type: ignore[no-any-return]
+def reload(plugin: str, share: "float | None" = None, **canary: Any) -> dict[str, Any]:
+    """Load a plugin's file again in the place of its loaded code; calls that run finish on the old code.  `share`: the
+    new code is a canary, which serves that share of the calls first, until promote() or rollback(); `differences`,
+    `rtol` and `atol` are those of plugin.reload."""
+    if share is not None:
+        canary["share"] = share
+    return current().call("plugin.reload", plugin=plugin, **canary)  # type: ignore[no-any-return]
+
+
+def promote(plugin: str) -> dict[str, Any]:
+    """Let a plugin's canary replace its loaded code."""
+    return current().call("plugin.promote", plugin=plugin)  # type: ignore[no-any-return]
+
+
+def rollback(plugin: str) -> dict[str, Any]:
+    """Unload a plugin's canary."""
+    return current().call("plugin.rollback", plugin=plugin)  # type: ignore[no-any-return]
 
 
 def unload(plugin: str, force: bool = False) -> dict[str, Any]:

@@ -441,11 +441,17 @@ def loaded(f, kept, result):
     f.d.call("plugin.unload", plugin=result["plugin"])
 
 
-def load(name):
+def load(name, **more):
     def prepare(f):
         f.d.call("plugin.load", path=name)
-        return {"plugin": name}, name
+        return {"plugin": name, **more}, name
     return prepare
+
+
+def canary(f):
+    params, kept = load("trial")(f)
+    f.d.call("plugin.reload", plugin="trial", share=0.5)
+    return params, kept
 
 
 def unloaded(f, kept, result):
@@ -509,6 +515,9 @@ CASES = [
     Case("plugin.load", plain(path="overrides"), loaded, registry=True),
     Case("plugin.load", plain(path="toy_backend"), loaded, registry=True),
     Case("plugin.reload", load("overrides"), unloaded, registry=True),
+    Case("plugin.reload", load("trial", share=0.5), unloaded, registry=True),
+    Case("plugin.promote", canary, unloaded, registry=True),
+    Case("plugin.rollback", canary, unloaded, registry=True),
     Case("plugin.unload", load("toy_backend"), registry=True),
     Case("program.capture", lambda f: (lambda p: ({"program": p, "inputs": {"x": {"data": [4, 5, 6]}}}, p))(program(f)),
          capture_undo),

@@ -1,0 +1,273 @@
+"""test_canary.py -- a canary: a new build of a plugin serves a share of the calls (plugin.reload with `share`), its
+results are compared with those of the loaded build, and it is promoted or rolled back."""
+
+import os
+import shutil
+import threading
+import time
+
+from harness import BUILD, contains, equal, less, main, raises, wait_until
+from daemon import TestDaemon
+
+PLUGINS = os.path.join(BUILD, "tests", "plugins")
+DATA = [1.0, 2.0, 3.0]
+TWO, FOUR = [2.0, 4.0, 6.0], [4.0, 8.0, 12.0]
+
+
+class Fixture:
+    def __init__(self):
+        self.daemon = TestDaemon()
+        self.connect = self.daemon.connect
+        self.d = self.connect()
+        self.path = os.path.join(self.daemon.dir, "trial.so")
+        self.install("trial")
+        self.call("plugin.load", path=self.path)
+
+    def call(self, method, **params):
+        return self.d.call(method, **params)
+
+    def install(self, build):
+        new = self.path + ".new"
+        shutil.copy(os.path.join(PLUGINS, f"{build}.so"), new)
+        os.rename(new, self.path)
+
+    def begin(self, build, share=1.0, **more):
+        self.install(build)
+        return self.call("plugin.reload", plugin="trial", share=share, **more)
+
+    def canary(self):
+        return self.call("server.status").get("canary")
+
+    def ended(self):
+        """Wait until the canary is rolled back, and return its report."""
+        wait_until(lambda: self.canary()["state"] == "rolled back", "it is rolled back")
+        return self.canary()
+
+    def entries(self):
+        return [p for p in self.call("plugin.list")["plugins"] if p["plugin"] == "trial"]
+
+    def scale(self, op="trial::scale", d=None):
+        return (d or self.d).op(op, {"data": DATA}, returns="data")["data"]
+
+    def values(self, x):
+        return self.call("tensor.read", tensor=x["tensor"])["data"]
+
+    def finish(self):
+        self.d.close()
+        with self.connect() as d:
+            if any(p["plugin"] == "trial" for p in d.call("plugin.list")["plugins"]):
+                d.call("plugin.unload", plugin="trial")
+        self.daemon.finish()
+
+
+def fresh(test):
+    """The test runs with a daemon of its own, since a daemon has one canary at a time."""
+    def run():
+        f = Fixture()
+        test(f)
+        f.finish()
+    return run
+
+
+@fresh
+def test_a_good_build_serves_its_share_and_is_promoted(f):
+    equal(f.canary(), None, "no canary yet")
+    report = f.begin("trial_good", 0.5)
+    old, new = report["old"]["generation"], report["generation"]
+    equal(report["old"]["drained"], False)
+    equal([(p["generation"], p["canary"], p["draining"]) for p in f.entries()], [(old, False, False), (new, True, False)])
+    for _ in range(200):
+        equal(f.scale(), TWO)
+    wait_until(lambda: f.scale() == TWO and f.canary()["compared"] > 10, "they are compared")
+    c = f.canary()
+    less(20, c["calls"], "calls of the canary")
+    equal((c["plugin"], c["generation"], c["state"], c["differs"], c["failed"]), ("trial", new, "runs", 0, 0))
+    promoted = f.call("plugin.promote", plugin="trial")
+    equal((promoted["generation"], promoted["old"]["generation"]), (new, old))
+    equal(f.canary()["state"], "promoted")
+    wait_until(lambda: [(p["generation"], p["canary"]) for p in f.entries()] == [(new, False)], "one build is left")
+    equal(f.d.op("trial::build", {"data": DATA}), 1)
+    calls = f.canary()["calls"]
+    equal(f.scale(), TWO)
+    equal(f.canary()["calls"], calls, "nothing is chosen any more")
+    raises(lambda: f.call("plugin.promote", plugin="trial"), "NotFound", "plugin 'trial' has no canary")
+    raises(lambda: f.call("plugin.rollback", plugin="trial"), "NotFound", "plugin 'trial' has no canary")
+
+
+@fresh
+def test_a_wrong_build_is_rolled_back_by_itself(f):
+    new = f.begin("trial_wrong")["generation"]
+    answers = []
+    wait_until(lambda: answers.append(f.scale()) or f.canary()["state"] == "rolled back", "it is rolled back")
+    c = f.ended()
+    equal((c["generation"], c["differs"], c["failed"]), (new, 1, 0))
+    contains(c["why"], "trial::scale differs: ")
+    wrong = sum(a != TWO for a in answers)
+    less(wrong, 50, "wrong answers")
+    less(0, wrong, "wrong answers")
+    equal([f.scale() for _ in range(50)], [TWO] * 50)
+    wait_until(lambda: len(f.entries()) == 1, "it is unloaded")
+    equal(f.d.op("trial::build", {"data": DATA}), 0)
+    f.install("trial_good")
+    f.call("plugin.reload", plugin="trial")
+    equal(f.d.op("trial::build", {"data": DATA}), 1)
+
+
+@fresh
+def test_calls_that_fail_are_answered_by_the_loaded_build(f):
+    f.begin("trial_fails", differences=3)
+    x = f.call("tensor.create", data=DATA)
+    equal(f.scale(), TWO)
+    equal(f.scale("trial::twice"), FOUR)
+    f.d.op("trial::scale_", {"tensor": x["tensor"]})
+    equal(f.values(x), TWO, "what the canary had written is undone")
+    c = f.ended()
+    equal((c["calls"], c["failed"], c["differs"]), (3, 3, 0))
+    for part in ("trial::scale_ failed: ", "trial: this build fails", "no error"):
+        contains(c["why"], part)
+    f.d.op("trial::scale_", {"tensor": x["tensor"]})
+    equal(f.values(x), FOUR)
+    f.d.release(x)
+
+
+@fresh
+def test_errors_of_both_builds_are_equal(f):
+    f.begin("trial_good")
+    for _ in range(5):
+        raises(lambda: f.d.op("trial::scale", {"data": [1], "dtype": "int64"}), "TypeError", "expected float32")
+    c = f.canary()
+    equal((c["state"], c["calls"], c["compared"], c["failed"]), ("runs", 5, 5, 0))
+
+
+@fresh
+def test_one_call_runs_in_one_build(f):
+    f.begin("trial_good", 0.5)
+    stop, failures, builds = [], [], set()
+
+    def client():
+        try:
+            with f.connect() as d:
+                while not stop:
+                    equal(f.scale("trial::twice", d), FOUR)
+                    trace = d.call("op.call", op="trial::twice", args=[{"data": DATA}], trace=True)["trace"]
+                    ran = {s["generation"] for s in trace if s["plugin"] == "trial"}
+                    equal(len(ran), 1, f"generations of one call: {trace}")
+                    builds.update(ran)
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=client) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for _ in range(5):
+        time.sleep(0.2)
+        f.call("plugin.rollback", plugin="trial")
+        f.begin("trial_good", 0.5)
+    f.call("plugin.promote", plugin="trial")
+    time.sleep(0.1)
+    stop.append(True)
+    for t in threads:
+        t.join()
+    equal(failures, [])
+    less(2, len(builds), "builds that ran")
+
+
+@fresh
+def test_a_wrong_build_under_load(f):
+    stop, failures, wrong = [], [], []
+
+    def client():
+        try:
+            with f.connect() as d:
+                while not stop:
+                    answer = f.scale("trial::twice", d)
+                    if answer != FOUR:
+                        equal(answer, [9.0, 18.0, 27.0], "an answer of the wrong build")
+                        wrong.append(answer)
+        except Exception as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=client) for _ in range(4)]
+    for t in threads:
+        t.start()
+    f.begin("trial_wrong", 0.2)
+    c = f.ended()
+    time.sleep(0.1)
+    stop.append(True)
+    for t in threads:
+        t.join()
+    equal(failures, [])
+    equal(len(wrong), c["calls"], "wrong answers, and calls of the canary")
+    less(len(wrong), 50, "wrong answers")
+
+
+@fresh
+def test_what_is_refused(f):
+    for share in (0, -0.5, 1.5):
+        raises(lambda: f.begin("trial_good", share), "InvalidParams", "share: expected a number above 0 and up to 1")
+    raises(lambda: f.call("plugin.reload", plugin="trial", rtol=0.1), "InvalidParams", "rtol: only a canary has this")
+    raises(lambda: f.call("plugin.reload", plugin="trial", share=1, differences=0), "InvalidParams", "differences")
+    raises(lambda: f.call("plugin.rollback", plugin="nobody"), "NotFound", "no plugin 'nobody' is loaded")
+    new = f.begin("trial_good")["generation"]
+    for method, params in (("plugin.reload", {"plugin": "trial", "share": 0.1}), ("plugin.reload", {"plugin": "trial"}),
+                           ("plugin.reload", {"plugin": "aten", "share": 0.1})):
+        raises(lambda: f.call(method, **params), "AlreadyExists", f"plugin 'trial' has a canary", f"generation {new}")
+    equal(f.scale(), TWO)
+    gone = f.call("plugin.rollback", plugin="trial")
+    equal(gone["generation"], new)
+    path = os.path.join(f.daemon.dir, "rescaled.so")
+    shutil.copy(os.path.join(PLUGINS, "rescaled.so"), path)
+    f.call("plugin.load", path=path)
+    shutil.copy(os.path.join(PLUGINS, "rescaled_next.so"), path + ".new")
+    os.rename(path + ".new", path)
+    raises(lambda: f.call("plugin.reload", plugin="rescaled", share=0.5), "ValueError", "cannot have a canary",
+           "scale(Tensor x, str by)", "scale(Tensor x, float by)")
+    f.call("plugin.unload", plugin="rescaled")
+    with open(f.path, "wb") as torn:
+        torn.write(b"\x7fELF")
+    raises(lambda: f.call("plugin.reload", plugin="trial", share=0.5), "PluginError")
+    equal((f.scale(), len(f.entries())), (TWO, 1))
+
+
+@fresh
+def test_other_plugins_come_and_go_beside_a_canary(f):
+    f.begin("trial_good", 0.5)
+    path = os.path.join(PLUGINS, "version_1.so")
+    for _ in range(3):
+        f.call("plugin.load", path=path)
+        values = {f.d.op("version::value", {"data": DATA}) for _ in range(20)}
+        equal(values, {1})
+        equal([f.scale("trial::twice") for _ in range(20)], [FOUR] * 20)
+        f.call("plugin.reload", plugin="version")
+        f.call("plugin.unload", plugin="version")
+        raises(lambda: [f.d.op("version::value", {"data": DATA}) for _ in range(20)], "NotFound")
+    wait_until(lambda: f.scale() == TWO and f.canary()["compared"] > 10, "calls are compared")
+    equal((f.canary()["state"], f.canary()["differs"]), ("runs", 0))
+    equal(f.call("registry.check")["violations"], [])
+
+
+@fresh
+def test_the_plugin_is_unloaded_in_the_middle(f):
+    f.begin("trial_good")
+    equal(f.scale(), TWO)
+    equal(f.call("plugin.unload", plugin="trial")["unmapped"], True)
+    equal(f.entries(), [])
+    equal(f.canary()["state"], "rolled back")
+    raises(f.scale, "NotFound", "trial::scale")
+
+
+@fresh
+def test_a_client_leaves_in_the_middle(f):
+    f.begin("trial_good")
+    for _ in range(20):
+        d = f.connect()
+        for _ in range(10):
+            d.send("op.call", op="trial::twice", args=[{"data": DATA}])
+        d.close()
+    wait_until(lambda: f.call("server.status")["sessions"] == 1, "they are gone")
+    f.call("plugin.rollback", plugin="trial")
+    equal([f.scale() for _ in range(10)], [TWO] * 10)
+
+
+if __name__ == "__main__":
+    main()
