@@ -38,8 +38,8 @@ typedef struct shadow_outcome {
     char what[512]; /* of a difference or a failure: text for the log */
 } shadow_outcome;
 
-/* The one that counts a shadow call.  `ended` is called once for each call, on any thread, without the lock
- * of the shadow.  `o` NULL: it was not run, or could not be compared. */
+/* The one that counts a shadow call.  `ended` is called once for each call, on any thread, without
+ * the lock of the shadow.  `o` NULL: it was not run, or could not be compared. */
 typedef struct shadow_judge {
     void (*ended)(struct shadow_judge *j, const struct shadow_call *c, const shadow_outcome *o);
 } shadow_judge;

@@ -632,9 +632,9 @@ DP_API int dp_session_end(dp_ctx *ctx, dp_session_failed_fn failed, void *arg);
 DP_API void dp_ctx_set_streams(dp_ctx *ctx, dp_streams *all);
 /* Let the next calls of the context run on the registry's canary (dp_load_options.canary), if it
  * may serve operator `op` in another way than the loaded code does: calls of `op`, all operators
- * that these call, and nothing else before dp_ctx_canary(ctx, NULL) or dp_ctx_reset().  The context must
- * be in no call, and not between dp_ctx_begin() and dp_ctx_end().  false: there is no canary, or it
- * does not serve `op`; calls run as usual. */
+ * that these call, and nothing else before dp_ctx_canary(ctx, NULL) or dp_ctx_reset().  The context
+ * must be in no call, and not between dp_ctx_begin() and dp_ctx_end().  false: there is no canary,
+ * or it does not serve `op`; calls run as usual. */
 DP_API bool dp_ctx_canary(dp_ctx *ctx, const dp_op *op);
 /* Set how many threads dp_parallel_for() may use for this request, the caller included; 0: no
  * limit. */
