@@ -58,7 +58,7 @@ INSERTED := $(BUILD)/tests/inserted/libdispatchd.so
 SIMCUDA  := $(BUILD)/tests/plugins/simcuda.so
 INSERTED_OBJ := $(patsubst libdispatch/%.c,$(BUILD)/tests/inserted/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
-CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli))
+CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli)) $(BUILD)/gen/conform_page.o
 CLIENT_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/c))
 CLIENT_A := $(BUILD)/libdispatchd-client.a
 CLIENT_SO := $(BUILD)/libdispatchd-client.so.0
@@ -164,6 +164,12 @@ $(CLIENT_A): $(CLIENT_OBJ)
 $(CLIENT_SO): $(CLIENT_OBJ)
 	$(Q)$(CC) $(BASE) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $^ $$(pkg-config --libs libcjson)
 	$(Q)ln -sf $(@F) $(BUILD)/libdispatchd-client.so
+# page.html as a string of C
+$(BUILD)/gen/conform_page.c: clients/cli/conform/page.html
+	@mkdir -p $(@D)
+	$(Q){ echo 'extern const char conform_page[]; const char conform_page[] ='; sed 's/[\\"?]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } > $@.tmp && mv $@.tmp $@
+$(BUILD)/gen/conform_page.o: $(BUILD)/gen/conform_page.c $(BUILD)/flags/cli | deps
+	$(call begin,$<)$(Q)$(CC_cli) -c -o $@ $<
 $(BUILD)/dispatchctl: $(CLI_OBJ) $(CLIENT_A)
 	$(Q)$(CC) $(BASE) $(LDFLAGS) -o $@ $^ $$(pkg-config --libs libcjson) -lm
 
