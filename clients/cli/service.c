@@ -45,6 +45,21 @@ static const column fallback_columns[] = {
     {"bytes copied", cell_text, "bytes", true},
 };
 
+static char *cell_short(const cJSON *row, const char *name)
+{
+    return text_printf("%.4g", number_of(row, name));
+}
+
+static const column shadow_columns[] = {
+    {"shadow calls of", cell_text, "op", false},
+    {"on", cell_text, "backend", false},
+    {"calls", cell_text, "calls", true},
+    {"differ", cell_text, "differs", true},
+    {"failed", cell_text, "failed", true},
+    {"dropped", cell_text, "dropped", true},
+    {"largest difference", cell_short, "largest", true},
+};
+
 static const column kept_columns[] = {
     {"still mapped", cell_text, "plugin", false},
     {"generation", cell_text, "generation", true},
@@ -78,6 +93,7 @@ static void show_status(const cJSON *result)
     show_rows(member(result, "running"), running_columns, COUNT(running_columns));
     show_rows(member(result, "stuck"), stuck_columns, COUNT(stuck_columns));
     print_fallbacks(result);
+    show_rows(member(result, "shadow"), shadow_columns, COUNT(shadow_columns));
     show_rows(member(result, "notes"), notes_columns, COUNT(notes_columns));
     show_rows(member(result, "kept"), kept_columns, COUNT(kept_columns));
 }

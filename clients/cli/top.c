@@ -179,6 +179,18 @@ static void print_bytes(const char *label, double bytes)
     printf(u == 0 ? "%s %.0f %s" : "%s %.1f %s", label, bytes, units[u]);
 }
 
+/* Print the shadow calls since the daemon's start, if there are any. */
+static void print_shadow(const char *text)
+{
+    double calls = sample_sum(text, "dispatchd_shadow_calls_total");
+    double dropped = sample_sum(text, "dispatchd_shadow_dropped_total");
+
+    if (calls + dropped > 0)
+        printf("shadow calls %.0f   differ %.0f   failed %.0f   dropped %.0f\n", calls,
+               sample_sum(text, "dispatchd_shadow_differs_total"),
+               sample_sum(text, "dispatchd_shadow_failed_total"), dropped);
+}
+
 static void print_head(const cJSON *status, const char *text)
 {
     double up = number_of(status, "uptime_ms") / 1000;
@@ -199,7 +211,9 @@ static void print_head(const cJSON *status, const char *text)
            sample_sum(text, "dispatchd_limit_refusals_total"),
            sample_sum(text, "dispatchd_fallbacks_total"));
     print_bytes("unsent", sample_sum(text, "dispatchd_unsent_bytes"));
-    puts("\n");
+    putchar('\n');
+    print_shadow(text);
+    putchar('\n');
 }
 
 static char *cell_own_name(const cJSON *row, const char *name)

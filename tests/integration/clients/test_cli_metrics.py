@@ -21,6 +21,7 @@ import exposition
 
 CTL = os.path.join(BUILD, "dispatchctl")
 VERSION = os.path.join(BUILD, "tests", "plugins", "version_1.so")
+WRONG_NPU = os.path.join(BUILD, "tests", "plugins", "wrong_npu.so")
 
 
 class Fixture(TestDaemon):
@@ -179,6 +180,26 @@ def test_top_once(f):
         contains(screen, f"session uid connections bytes {first['session']} {os.getuid()} 1 4000")
         large.release(t["tensor"])
     f.ctl("top", "word", status=2)
+
+
+def test_status_and_top_tell_of_shadow_calls(f):
+    """Nothing of them before the first one."""
+    for verb in ("status", "top"):
+        if "shadow calls" in f.ctl(verb):
+            raise AssertionError(f"{verb} tells of shadow calls before there is one")
+    with f.connect() as d:
+        d.call("plugin.load", path=WRONG_NPU)
+        d.call("session.set", shadow={"backend": "wnpu", "share": 1})
+        for value in (1, 200):  # relu there is wrong above 100, sigmoid fails
+            d.op("aten::relu", {"data": [value, 0.5]}, returns="data")
+        d.op("aten::sigmoid", {"data": [1.0]}, returns="data")
+        wait_until(lambda: sum(r["calls"] + r["dropped"] for r in d.call("server.status")["shadow"]) == 3, "shadow calls")
+    lines = f.ctl("status").splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("shadow calls of"))
+    rows = {line.split()[0]: line.split()[1:] for line in lines[head + 1:head + 3]}
+    equal(lines[head].split(), "shadow calls of on calls differ failed dropped largest difference".split())
+    equal(rows, {"aten::relu": ["wnpu:0", "2", "1", "0", "0", "1"], "aten::sigmoid": ["wnpu:0", "1", "0", "1", "0", "0"]})
+    contains(f.ctl("top"), "\nshadow calls 3   differ 1   failed 1   dropped 0\n\n")
 
 
 def read_terminal(fd, wants, seconds=60):
