@@ -16,7 +16,8 @@ from visits import check, floats, perhaps, refused, writable
 MIB = 1 << 20
 # what a call may meet whose plugin somebody else has just loaded, replaced or unloaded
 PLUGIN_ERRORS = ("NotFound", "AlreadyExists", "Busy", "NotImplementedError", "RuntimeError", "PluginError", "TypeError")
-PLUGINS = ("version_1", "version_2", "packed", "packed_next", "observer", "toy_backend", "dozes", "overrides")
+PLUGINS = ("version_1", "version_2", "packed", "packed_next", "observer", "toy_backend", "dozes", "overrides",
+           "npu", "wrong_npu")
 ACTIONS = {}
 
 
@@ -50,6 +51,26 @@ def calls(v):
         values = {X: v.given(x, dtype) if X in str(args) else None, Y: v.given(y, dtype) if Y in str(args) else None, K: k}
         got = v.call(op, *filled(args, values), **(more[1] if len(more) > 1 else {}))
         check(got, result(x, y, k), f"{op} of {dtype} {x} {y} {k}")
+
+
+@action
+def shadowed_calls(v):
+    """No answer changes, although wnpu computes wrong results and both backends come and go in the middle."""
+    plugin, backend = v.rnd.choice((("npu", "npu:1"), ("wrong_npu", "wnpu")))
+    perhaps(lambda: v.d.call("plugin.load", path=os.path.join(v.shared.plugins, plugin + ".so")), *PLUGIN_ERRORS)
+    share = v.rnd.choice((0.2, 1))
+    if perhaps(lambda: v.d.call("session.set", shadow={"backend": backend, "share": share}), *PLUGIN_ERRORS) is None:
+        return  # it was unloaded before
+    calls(v)
+    x = [[v.rnd.randrange(200) for _ in range(3)] for _ in range(2)]
+    t = v.d.call("tensor.create", dtype="float32", data=x)["tensor"]
+    check(v.call("aten::relu", {"tensor": t}), x, "a result beside a wrong one")
+    v.d.op("aten::mul_.Tensor", {"tensor": t}, {"data": [2.0]})
+    check(v.read(t), [[2 * a for a in row] for row in x], "a written tensor beside a wrong one")
+    check(v.call("aten::sigmoid", {"data": [0.0]}), [0.5], "a result beside a failure")
+    v.d.release({"tensor": t})
+    if v.rnd.random() < 0.5:  # else what the client does next has a shadow, too
+        v.d.call("session.set", shadow=None)
 
 
 @action

@@ -28,6 +28,7 @@ import types
 from harness import BUILD, SANITIZED, equal, less, main, wait_until
 from daemon import TestDaemon
 import dispatchd
+import exposition
 from actions import ACTIONS
 from rude import RUDE
 from visits import Person
@@ -173,6 +174,21 @@ def test_memory_is_flat(s):
 
 def test_descriptors_are_flat(s):
     equal(s.descriptors, [s.before] * ROUNDS, "descriptors after each round")
+
+
+def test_shadow_calls_ran(s):
+    """A backend that computes by the CPU's kernels never differs; the one that computes wrong results does."""
+    if "shadowed calls" not in EVERY:
+        return
+    with s.daemon.connect() as d:
+        samples = exposition.read(d.call("server.metrics")["text"])
+    total = lambda what, name: sum(n for labels, n in samples[f"dispatchd_shadow_{what}_total"].items()
+                                   if dict(labels)["backend"].split(":")[0] == name)
+    print(*(f"{what} {total(what, device):g}" for device in ("npu", "wnpu") for what in ("calls", "differs", "failed", "dropped")))
+    for device in "npu", "wnpu":
+        less(0, total("calls", device), f"shadow calls on {device}")
+    equal(total("differs", "npu"), 0, "shadow calls on npu that differ")
+    less(0, total("differs", "wnpu"), "shadow calls on wnpu that differ")
 
 
 def test_no_answer_is_wrong(s):
