@@ -53,9 +53,10 @@ static void door_close(door *d)
     rmdir(d->folder);
 }
 
-/* Start the command with the socket in its environment.  Returns its process; 0: a message was
+/* Start the command with the socket in its environment, and without the signals that this program
+ * has come to ignore.  Returns its process; 0: a message was
  * printed. */
-static pid_t start_command(char *const *command, const char *socket)
+static pid_t start_command(char *const *command, const char *socket, const sigset_t *ignored)
 {
     posix_spawnattr_t attributes;
     sigset_t none;
@@ -66,7 +67,8 @@ static pid_t start_command(char *const *command, const char *socket)
     sigemptyset(&none);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigdefault(&attributes, ignored); /* else it would ignore them, too */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     int rc = posix_spawnp(&pid, command[0], NULL, &attributes, command, environ);
     posix_spawnattr_destroy(&attributes);
     if (rc == 0)
@@ -75,8 +77,15 @@ static pid_t start_command(char *const *command, const char *socket)
     return 0;
 }
 
+/* Ignore a signal, and add it to `ignored` if it was not ignored before. */
+static void ignore(int number, sigset_t *ignored)
+{
+    if (signal(number, SIG_IGN) != SIG_IGN)
+        sigaddset(ignored, number);
+}
+
 /* Return a descriptor that is readable once one of these signals has come.  They are blocked. */
-static int signal_descriptor(bool alone)
+static int signal_descriptor(bool alone, sigset_t *ignored)
 {
     sigset_t set;
 
@@ -86,7 +95,7 @@ static int signal_descriptor(bool alone)
     if (alone)
         sigaddset(&set, SIGINT);
     else
-        signal(SIGINT, SIG_IGN); /* it is for the command, whose end ends the recording */
+        ignore(SIGINT, ignored); /* it is for the command, whose end ends the recording */
     sigprocmask(SIG_BLOCK, &set, NULL);
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
@@ -102,15 +111,16 @@ static int exit_code_of(pid_t pid)
 }
 
 /* Record what passes through the door while the command runs; without a command until a signal. */
-static int record_through(recorder *w, const door *d, const char *daemon, char *const *command)
+static int record_through(recorder *w, const door *d, const char *daemon, char *const *command,
+                          sigset_t *ignored)
 {
-    int stop = signal_descriptor(command[0] == NULL), ended = -1, rc = CLI_OK;
+    int stop = signal_descriptor(command[0] == NULL, ignored), ended = -1, rc = CLI_OK;
     pid_t pid = 0;
 
     if (command[0] == NULL) {
         printf("export DISPATCHD_SOCKET=%s\n", d->path);
         fflush(stdout);
-    } else if ((pid = start_command(command, d->path)) == 0) {
+    } else if ((pid = start_command(command, d->path, ignored)) == 0) {
         return CLI_ERROR;
     } else {
         ended = pidfd_open(pid, 0);
@@ -131,6 +141,7 @@ int record_verb(cli *c)
 {
     bool leave_out = take_flag(c, "--without-large");
     char path[108];
+    sigset_t ignored;
     recorder w;
     door d;
 
@@ -143,9 +154,11 @@ int record_verb(cli *c)
         return usage(c, "the path of the daemon's socket is too long");
     }
     int rc = CLI_ERROR;
+    sigemptyset(&ignored);
+    ignore(SIGXFSZ, &ignored); /* a file over the limit of its size is an error of write() */
     if (recorder_open(&w, c->words[0], command, leave_out)) {
         if (door_open(&d))
-            rc = record_through(&w, &d, path, command);
+            rc = record_through(&w, &d, path, command, &ignored);
         door_close(&d);
         uint64_t calls = w.calls;
         if (!recorder_close(&w))
