@@ -12,7 +12,10 @@ static const char *const thing_lists[N_THINGS] = {"tensors", "programs", "genera
 
 static size_t bucket_of(const handles *h, uint32_t session, double recorded)
 {
-    uint64_t state = (uint64_t)(int64_t)recorded * 64 + session;
+    uint64_t state;
+
+    memcpy(&state, &recorded, sizeof(state)); /* a damaged file may have any number here */
+    state = (recorded == 0 ? 0 : state) * 64 + session;
 
     return (size_t)(random_next(&state) % h->n_buckets);
 }

@@ -14,6 +14,12 @@ static double handle_of(const cJSON *node)
     return cJSON_IsNumber(handle) ? handle->valuedouble : NAN;
 }
 
+/* Can a handle be this number, which may be from a damaged file? */
+static bool is_handle(double x)
+{
+    return fabs(x) <= 0x1p53; /* false for NAN */
+}
+
 static bool read_geometry(const cJSON *node, geometry *g)
 {
     const cJSON *shape = member(node, "shape"), *strides = member(node, "strides"), *size;
@@ -39,7 +45,7 @@ static void read_tensor(dpc_client *c, double handle, const cJSON *node, result_
     dpc_tensor t;
 
     memset(out, 0, sizeof(*out));
-    bool known = isfinite(handle) && (node == NULL || read_geometry(node, &out->geometry)) &&
+    bool known = is_handle(handle) && (node == NULL || read_geometry(node, &out->geometry)) &&
                  dpc_tensor_read(c, (int64_t)handle, DPC_COPY, &t, &hold, &err) == 0 &&
                  t.ndim <= CONFORM_DIMS;
     if (known) {
@@ -219,12 +225,12 @@ static void mend(replay *r, judged *j, int to, double recorded, double there,
     entry *e = handles_bind(&r->handles, j->of->number, TENSOR, recorded);
     dpc_client *c = j->of->aside[to];
     const char *device = like && *text_of(like, "device") ? text_of(like, "device") : "cpu";
-    bool done = value->is_tensor && isfinite(there) && copy_into(c, there, value);
+    bool done = value->is_tensor && is_handle(there) && copy_into(c, there, value);
 
     if (!done && value->is_tensor) {
-        int64_t old = (int64_t)recorded;
+        int64_t old = is_handle(recorded) ? (int64_t)recorded : 0;
         dpc_error err;
-        if (isnan(there) && recorded < 0)
+        if (isnan(there) && old < 0)
             dpc_tensor_release(c, &old, 1, &err); /* it has failed, and would be in the way */
         double made = create(c, value, like, place_of(&r->sides[to].places, device));
         done = isfinite(made);

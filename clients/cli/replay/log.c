@@ -25,7 +25,7 @@ static const char *const passed[] = {
     "store.save",  "grad.graph",   "grad.check",   "map.release", "call.cancel",
 };
 
-static bool is_written(const char *method)
+bool is_recorded(const char *method)
 {
     for (size_t i = 0; i < COUNT(passed); i++)
         if (strncmp(method, passed[i], strlen(passed[i])) == 0)
@@ -161,7 +161,7 @@ static void take_request(traffic *t, message *m, const cJSON *json, const int *f
     for (int i = 0; i < n; i++)
         if ((p->fds[p->n_fds] = dup(fds[i])) >= 0)
             p->n_fds++;
-    if (*p->method == '\0' || !is_written(p->method))
+    if (*p->method == '\0' || !is_recorded(p->method))
         return;
     cJSON *request = params_new();
     params_text(request, "method", text_of(json, "method"));

@@ -2,10 +2,10 @@
  * file, and the calls of such a file made again on two sides.
  *
  * record.c runs a command, proxy.c passes on what its clients send and receive, stream.c finds
- * messages in that, log.c pairs requests with answers, and file.c writes them.  replay.c chooses
- * the sides, peers.c connects to them, run.c makes the calls on both, handles.c translates what the
- * calls name, judge.c compares and mends what differs, and result.c counts and prints.  bisect.c
- * looks for a build.
+ * messages in that, log.c pairs requests with answers, file.c writes them, and recording.c reads
+ * them.  replay.c chooses the sides, peers.c connects to them, run.c makes the calls on both,
+ * handles.c translates what the calls name, judge.c compares and mends what differs, and result.c
+ * counts and prints.  bisect.c looks for a build.
  * All functions run in one thread; memory that runs out ends the program (need()). */
 #ifndef DISPATCHCTL_REPLAY_H
 #define DISPATCHCTL_REPLAY_H
@@ -23,11 +23,20 @@ enum {
 };
 #define PART_MOST ((uint64_t)1 << 36) /* bytes of an attachment: more than a daemon takes */
 
-/* -- file.c: the file --
+/* -- file.c, recording.c: the file --
  *
  * "dispatchd-recording\n", the version as 4 bytes, then frames.  A frame is its kind and its
  * connection in 4 bytes each, the length of its body and a checksum of all this in 8 bytes each,
  * and the body.  All numbers are little-endian. */
+
+#define RECORDING_MAGIC "dispatchd-recording\n"
+enum {
+    MAGIC_BYTES = sizeof(RECORDING_MAGIC) - 1,
+    HEADER_BYTES = MAGIC_BYTES + 4,
+    FRAME_HEAD = 24,
+    CALL_HEAD = 24, /* in the body of a FRAME_CALL: the lengths of its texts, and how many parts */
+    PART_HEAD = 24, /* before the bytes of each part */
+};
 
 typedef enum frame_kind {
     FRAME_ABOUT = 1, /* JSON: "command", "left_out" (true: inputs over PART_INLINE are not there) */
@@ -41,6 +50,13 @@ typedef enum frame_kind {
 /* How the bytes of an attachment are given. */
 typedef enum part_how { PART_HERE = 0, PART_BYTES = 1, PART_LEFT_OUT = 2 } part_how;
 
+/* A hash of `n` bytes, going on from `h`: each 8 bytes are mixed in by the finisher of splitmix64,
+ * which no single flipped bit survives.  Bytes that come in pieces begin with hash_begin(), and all
+ * pieces but the last have a multiple of 8 bytes. */
+uint64_t hash_begin(uint64_t h, uint64_t n);
+uint64_t hash_more(uint64_t h, const void *bytes, size_t n);
+uint64_t hash_bytes(uint64_t h, const void *bytes, size_t n);
+
 typedef struct part {
     part_how how;
     uint64_t nbytes, number; /* `number`: of the frame, or a hash of what was left out */
@@ -48,6 +64,7 @@ typedef struct part {
 } part;
 
 typedef struct frame {
+    uint64_t at; /* offset in the file */
     frame_kind kind;
     uint32_t connection;
     char *body; /* owned; a 0 stands behind it */
@@ -105,8 +122,11 @@ void recording_rewind(recording *r);
  * false: there is none, or `r->fault` tells what is wrong with the file. */
 bool recording_next(recording *r, frame *f);
 void frame_free(frame *f);
-/* Read the bytes of frame FRAME_BYTES `number`, owned.  NULL: `r->fault` tells why. */
-void *recording_bytes(recording *r, uint64_t number, uint64_t nbytes);
+/* Say that the file ends with the frame before `f`, of which `how` says what is wrong.  Returns
+ * false. */
+bool recording_refuse(recording *r, const frame *f, const char *how);
+/* Read the bytes of a PART_BYTES of call `f`, owned.  NULL: `r->fault` tells why. */
+void *recording_bytes(recording *r, const frame *f, const part *p);
 
 /* -- stream.c: messages in a stream of bytes -- */
 
@@ -154,6 +174,8 @@ typedef struct traffic {
     } * maps;          /* owned */
 } traffic;
 
+/* Is a request of this method written?  Others ask, or are about the daemon and not the session. */
+bool is_recorded(const char *method);
 /* Take a request of the client, and the attachments of `m`; takes ownership of the descriptors
  * `fds` [n]. */
 void traffic_request(traffic *t, message *m, const int *fds, int n);

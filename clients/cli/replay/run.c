@@ -140,17 +140,19 @@ static void draw(char *to, uint64_t nbytes, dpc_dtype dtype, uint64_t hash)
     }
 }
 
-/* Return the bytes of part `k`, owned; NULL: the file is damaged. */
+/* Return the bytes of part `k`, owned; NULL: the file is damaged, or there is no memory. */
 static void *part_bytes(replay *r, const frame *f, uint32_t k, const cJSON *params)
 {
     const part *p = &f->parts[k];
 
     if (p->how == PART_BYTES)
-        return recording_bytes(r->from, p->number, p->nbytes);
+        return recording_bytes(r->from, f, p);
     char *bytes = malloc(p->nbytes + 1);
-    if (bytes != NULL && p->how == PART_HERE)
+    if (bytes == NULL)
+        recording_refuse(r->from, f, "no memory for the inputs of this call");
+    else if (p->how == PART_HERE)
         memcpy(bytes, p->bytes, p->nbytes);
-    else if (bytes != NULL)
+    else
         draw(bytes, p->nbytes, dtype_of_part(params, k), p->number);
     return bytes;
 }
@@ -292,11 +294,10 @@ static char *short_text(const making *m)
 /* Make the request on both sides, and judge it.  false: a daemon has ended. */
 static bool make_both(replay *r, making *m, peer *at)
 {
-    cJSON *answer = cJSON_Parse(m->f->answer);
+    const cJSON *answer = m->j.answer;
     bool ok = true;
     char *missing = NULL;
 
-    m->j.answer = answer;
     m->j.into = member(m->params, "into");
     m->j.refused = member(answer, "error") != NULL;
     m->j.of = at->of;
@@ -321,25 +322,66 @@ static bool make_both(replay *r, making *m, peer *at)
     free(missing);
     free(m->j.call);
     cJSON_Delete(m->j.written);
-    cJSON_Delete(answer);
     dpc_answer_free(m->j.answers[WANT]);
     dpc_answer_free(m->j.answers[GOT]);
     return ok;
 }
 
+/* Read the JSON of a call.  false: it is none of a recording, see the fault. */
+static bool read_call(replay *r, const frame *f, cJSON **request, cJSON **answer)
+{
+    *request = cJSON_ParseWithOpts(f->request, NULL, true);
+    *answer = *f->answer ? cJSON_ParseWithOpts(f->answer, NULL, true) : NULL;
+    const cJSON *params = member(*request, "params");
+    const char *method = text_of(*request, "method");
+
+    if (*method == '\0' || (params != NULL && !cJSON_IsObject(params)))
+        return recording_refuse(r->from, f, "the request in this frame is none");
+    if (*f->answer && !cJSON_IsObject(*answer))
+        return recording_refuse(r->from, f, "the answer in this frame is none");
+    if (is_recorded(method))
+        return true;
+    char *how = text_printf("no recording has calls of '%.64s'", method);
+    recording_refuse(r->from, f, how);
+    free(how);
+    return false;
+}
+
+/* Is there memory for the attachments of a call?  Those that were left out take none of the file,
+ * so that a damaged one could ask for any. */
+static bool parts_fit(replay *r, const frame *f)
+{
+    uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < f->n_parts; i++)
+        sum += f->parts[i].nbytes;
+    if (sum <= most)
+        return true;
+    char *how = text_printf("the call in this frame has inputs of %.0f bytes, more than half of "
+                            "this machine's memory",
+                            (double)sum);
+    recording_refuse(r->from, f, how);
+    free(how);
+    return false;
+}
+
 /* false: no further call can be made. */
 static bool run_call(replay *r, const frame *f)
 {
-    cJSON *request = cJSON_Parse(f->request);
-    making m = {.f = f, .method = text_of(request, "method")};
-    peer *at = peers_get(&r->peers, f->connection);
-    bool ok = at != NULL;
+    cJSON *request, *answer;
+    making m = {.f = f};
+    bool ok = read_call(r, f, &request, &answer) && parts_fit(r, f);
+    peer *at = ok ? peers_get(&r->peers, f->connection) : NULL;
 
     r->number++;
+    m.method = text_of(request, "method");
+    m.j.answer = answer;
     m.params = cJSON_DetachItemFromObjectCaseSensitive(request, "params");
     if (m.params == NULL)
         m.params = params_new();
     m.bytes = need(calloc(f->n_parts + 1, sizeof(*m.bytes)));
+    ok = at != NULL;
     for (uint32_t i = 0; i < f->n_parts && ok; i++)
         ok = (m.bytes[i] = part_bytes(r, f, i, m.params)) != NULL;
     if (ok && !make_both(r, &m, at)) {
@@ -351,6 +393,18 @@ static bool run_call(replay *r, const frame *f)
     free(m.bytes);
     cJSON_Delete(m.params);
     cJSON_Delete(request);
+    cJSON_Delete(answer);
+    return ok;
+}
+
+static bool run_session(replay *r, const frame *f)
+{
+    cJSON *json = cJSON_ParseWithOpts(f->body, NULL, true);
+    bool ok = cJSON_IsNumber(member(json, "session"))
+                  ? peers_join(&r->peers, f->connection, json)
+                  : recording_refuse(r->from, f, "the session in this frame has no number");
+
+    cJSON_Delete(json);
     return ok;
 }
 
@@ -358,12 +412,8 @@ static bool run_frame(replay *r, const frame *f)
 {
     if (f->kind == FRAME_CALL)
         return run_call(r, f);
-    if (f->kind == FRAME_SESSION) {
-        cJSON *json = cJSON_Parse(f->body);
-        bool ok = peers_join(&r->peers, f->connection, json);
-        cJSON_Delete(json);
-        return ok;
-    }
+    if (f->kind == FRAME_SESSION)
+        return run_session(r, f);
     uint32_t session = peers_leave(&r->peers, f->connection);
     if (session != 0)
         handles_forget(&r->handles, session, TENSOR, NAN);
