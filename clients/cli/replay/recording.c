@@ -1,5 +1,5 @@
-/* recording.c -- reads the file of a recorded session: one frame at a time, so that its size needs no
- * memory.  Nothing in it is trusted: what is wrong is an error that names the byte. */
+/* recording.c -- reads the file of a recorded session: one frame at a time, so that its size needs
+ * no memory.  Nothing in it is trusted: what is wrong is an error that names the byte. */
 #define _GNU_SOURCE /* for pread() of 64-bit offsets */
 #include "replay.h"
 #include <endian.h>
