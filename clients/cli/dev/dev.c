@@ -218,10 +218,18 @@ static bool compare_plugin(dev *d, double since)
     } else {
         char *own = folder_file(&d->folder, "samples.jsonl");
         ok = choice_make(&ch, &d->all, own, member(listed, "ops"));
-        if (ok)
-            ok = run_suite(d, &reference, &on, &ch, since);
-        else
+        bool none = d->op != NULL && cJSON_GetArraySize(member(listed, "ops")) == 0;
+        if (!ok) {
             put_line(d, "not ok", "the folder's samples.jsonl cannot be read", since, NULL);
+        } else if (none) {
+            char *text =
+                text_printf("no operator for which the plugin has a kernel contains '%s'", d->op);
+            put_line(d, "not ok", text, since, NULL);
+            free(text);
+            ok = false;
+        } else {
+            ok = run_suite(d, &reference, &on, &ch, since);
+        }
         choice_free(&ch);
         free(own);
         cJSON_Delete(listed);

@@ -227,6 +227,15 @@ def test_a_file_without_a_makefile(f):
         equal(dev.end(), 1)
 
 
+def test_a_text_that_no_operator_has(f):
+    """A verdict about no call at all is not a good one."""
+    folder = f.new("backend", "choosy")
+    with Dev("--op", "nothing", folder, folder=folder, text=True) as dev:
+        dev.line()
+        contains(dev.line(), "not ok: no operator for which the plugin has a kernel contains 'nothing'  (")
+        equal(dev.end(), 1)
+
+
 def test_a_plugin_that_does_not_load(f):
     folder = f.new("backend", "loading")
     bad = "static int on_load(dp_ctx *ctx) { return dp_fail(ctx, DP_ERUNTIME, \"no such chip\"); }\nDP_ON_LOAD(on_load)\n"
