@@ -67,7 +67,8 @@ static void print_found(const search *s, int first)
         print_json(json);
         cJSON_Delete(json);
     } else if (first == 0) {
-        printf("the last build gives what the first one gives\n");
+        printf("the last build gives what the first one gives, on %s\n",
+               s->device ? s->device : "the recorded devices");
     } else {
         printf("first that differs: %s, number %d of %d\n", s->builds[first], first + 1, s->n);
         print_fault("there", &s->found);

@@ -31,6 +31,30 @@ static bool connect_side(const replay_side *on, dpc_client **out)
     return false;
 }
 
+int side_has_device(const replay_side *on)
+{
+    dpc_request *r;
+    dpc_client *c = NULL;
+    dpc_answer *a = NULL;
+    dpc_error err;
+    int64_t none = 0;
+
+    if (on->places.device == NULL)
+        return CLI_OK;
+    if (!connect_side(on, &c))
+        return CLI_NO_CONNECTION;
+    r = need(dpc_op_new("aten::empty.memory_format"));
+    dpc_add_ints(r, NULL, &none, 1);
+    dpc_add_str(r, "device", on->places.device);
+    bool has = dpc_call(c, r, &a, &err) == 0;
+    if (!has)
+        fprintf(stderr, "dispatchctl: device %s: %s\n", on->places.device, err.message);
+    dpc_request_free(r);
+    dpc_answer_free(a);
+    dpc_close(c);
+    return has ? CLI_OK : CLI_ERROR;
+}
+
 static bool open_beside(const replay_side *on, dpc_client *of, dpc_client **out)
 {
     dpc_error err;

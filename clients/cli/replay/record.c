@@ -163,6 +163,11 @@ int record_verb(cli *c)
         uint64_t calls = w.calls;
         if (!recorder_close(&w))
             rc = CLI_ERROR;
+        else if (calls == 0 && rc == CLI_OK)
+            fprintf(stderr,
+                    "dispatchctl: 0 calls in %s: no client has called by the socket that "
+                    "DISPATCHD_SOCKET names\n",
+                    c->words[0]);
         else if (!c->quiet)
             fprintf(stderr, "dispatchctl: %llu calls in %s\n", (unsigned long long)calls,
                     c->words[0]);

@@ -65,12 +65,12 @@ static int report(const cli *c, const replay *r, bool ok)
     fflush(stdout);
     if (r->from->fault != NULL)
         fprintf(stderr, "dispatchctl: %s\n", r->from->fault);
+    else if (r->from->calls == 0)
+        fprintf(stderr, "dispatchctl: %s has no calls: nothing was compared\n", r->from->path);
     if (!ok && r->from->fault == NULL && found->matters.op == NULL)
         return CLI_NO_CONNECTION;
-    return ok && r->from->fault == NULL && found->faults == 0 &&
-                   (found->calls > 0 || found->skipped == 0)
-               ? CLI_OK
-               : CLI_ERROR;
+    return ok && r->from->fault == NULL && found->faults == 0 && found->calls > 0 ? CLI_OK
+                                                                                  : CLI_ERROR;
 }
 
 static int replay_verb(cli *c)
@@ -86,8 +86,11 @@ static int replay_verb(cli *c)
     if (rc == CLI_OK) {
         rc = CLI_NO_CONNECTION;
         if (find_sides(c, &o, &r, hosts)) {
-            bool ok = replay_run(&r);
-            rc = report(c, &r, ok);
+            rc = side_has_device(&r.sides[WANT]);
+            if (rc == CLI_OK)
+                rc = side_has_device(&r.sides[GOT]);
+            if (rc == CLI_OK)
+                rc = report(c, &r, replay_run(&r));
         }
     }
     replay_free(&r);
@@ -104,7 +107,7 @@ const verb verbs_replay[] = {
      "run a command, behind --, and write the calls of its sessions to a file; without a command "
      "print the socket to be used, until a signal comes",
      record_verb},
-    {"replay", "FILE [NEW.so] [--device NAME] [--against NAME|SOCKET] [--plugin FILE.so]",
+    {"replay", "FILE [--device NAME] [--against NAME|SOCKET] [--plugin FILE.so [NEW.so]]",
      "make the calls of a recording on a device beside a reference, and tell what differs",
      replay_verb},
     {"bisect", "FILE PLUGIN.so PLUGIN.so... [--device NAME]",

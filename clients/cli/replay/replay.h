@@ -280,6 +280,8 @@ bool peers_join(peers *p, uint32_t connection, const cJSON *session);
 /* The connection has ended.  Returns the number of the session that has ended with it; 0: none. */
 uint32_t peers_leave(peers *p, uint32_t connection);
 void peers_free(peers *p);
+/* Make a tensor on the device of a side.  CLI_OK, or a message was printed. */
+int side_has_device(const replay_side *on);
 /* Start a daemon with the plugin in a file, and connect to it.  false: a message was printed. */
 bool start_with(host *h, const char *plugin);
 

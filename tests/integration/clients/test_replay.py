@@ -270,6 +270,23 @@ def flipped(data, at):
     return data
 
 
+def test_a_recording_without_calls_is_no_success(f):
+    """A program that talks to another daemon looks as if it made none."""
+    path = f.path("empty")
+    contains(f.ctl("record", path, "--", "true")[1],
+             f"0 calls in {path}: no client has called by the socket that DISPATCHD_SOCKET names")
+    contains(f.ctl("replay", path, status=1)[1], f"{path} has no calls: nothing was compared")
+
+
+def test_a_device_that_is_not_there_is_no_fault_of_a_call(f):
+    path = f.record("chain", CHAIN)
+    for words in (("--device", "npu9"), ("--against", "npu9"), ("--plugin", NPU, "--device", "npu9")):
+        out, err = f.ctl("replay", path, *words, status=1)
+        equal(out, "")
+        contains(err, "dispatchctl: device npu9: ")
+        contains(err, "no device 'npu9'; there are cpu,")
+
+
 def test_a_torn_file_is_replayed_up_to_the_tear(f):
     path = f.record("chain", CHAIN)
     size = os.path.getsize(path)
@@ -413,7 +430,7 @@ def test_bisect_finds_the_fourth_of_six_builds(f):
     found = json.loads(f.ctl("bisect", path, *paths, "--device", "npu", "--json", status=1)[0])
     equal((found["first"], found["before"], found["fault"]["op"]), (paths[3], paths[2], "aten::exp"))
     out = f.ctl("bisect", path, *paths[:3], "--device", "npu")[0].splitlines()
-    equal(out[-1], "the last build gives what the first one gives")
+    equal(out[-1], "the last build gives what the first one gives, on npu")
 
 
 if __name__ == "__main__":
