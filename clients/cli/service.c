@@ -60,6 +60,14 @@ static const column shadow_columns[] = {
     {"largest difference", cell_short, "largest", true},
 };
 
+static const column canary_columns[] = {
+    {"canary of", cell_text, "plugin", false}, {"generation", cell_text, "generation", true},
+    {"state", cell_text, "state", false},      {"share", cell_short, "share", true},
+    {"calls", cell_text, "calls", true},       {"compared", cell_text, "compared", true},
+    {"differ", cell_text, "differs", true},    {"failed", cell_text, "failed", true},
+    {"why", cell_text, "why", false},
+};
+
 static const column kept_columns[] = {
     {"still mapped", cell_text, "plugin", false},
     {"generation", cell_text, "generation", true},
@@ -94,6 +102,7 @@ static void show_status(const cJSON *result)
     show_rows(member(result, "stuck"), stuck_columns, COUNT(stuck_columns));
     print_fallbacks(result);
     show_rows(member(result, "shadow"), shadow_columns, COUNT(shadow_columns));
+    show_rows(member(result, "canaries"), canary_columns, COUNT(canary_columns));
     show_rows(member(result, "notes"), notes_columns, COUNT(notes_columns));
     show_rows(member(result, "kept"), kept_columns, COUNT(kept_columns));
 }

@@ -576,8 +576,8 @@ void warnings_to_json(const request *rq, jw *w);
  * NULL. */
 int bind_from_json(request *rq, const char *op, const cJSON *args, const cJSON *kwargs,
                    dp_bound *out, dp_error *err);
-/* plugin.c: write member "canary", if the daemon has had one. */
-void canary_to_json(request *rq, jw *w);
+/* plugin.c: write member "canaries", for clients of the daemon's own uid. */
+void canaries_to_json(request *rq, jw *w);
 /* plugin.c: write member "notes", the status texts that plugins provide, and member "kept", the
  * unloaded generations of plugins whose code could not be unmapped, with the reason. */
 int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err);

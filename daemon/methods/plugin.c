@@ -325,29 +325,36 @@ static void write_notes(jw *w, const dp_plugin_info *p)
     }
 }
 
-void canary_to_json(request *rq, jw *w)
+static void write_canary(jw *w, const canary_report *r)
 {
     static const char *const states[] = {"", "runs", "leaves", "promoted", "rolled back"};
+
+    jw_object(w);
+    member_str(w, "plugin", r->plugin);
+    member_int(w, "generation", (int64_t)r->generation);
+    member_str(w, "state", states[r->state]);
+    jw_key(w, "share");
+    jw_element(w, DP_FLOAT64, &r->share);
+    member_int(w, "differences", (int64_t)r->differences);
+    member_int(w, "calls", (int64_t)r->calls);
+    member_int(w, "compared", (int64_t)r->compared);
+    member_int(w, "differs", (int64_t)r->differs);
+    member_int(w, "failed", (int64_t)r->failed);
+    if (r->why[0] != '\0')
+        member_str(w, "why", r->why);
+    jw_object_end(w);
+}
+
+void canaries_to_json(request *rq, jw *w)
+{
     canary_report r;
 
     request_canary_report(rq, &r);
-    if (r.state == CANARY_NONE)
-        return;
-    jw_key(w, "canary");
-    jw_object(w);
-    member_str(w, "plugin", r.plugin);
-    member_int(w, "generation", (int64_t)r.generation);
-    member_str(w, "state", states[r.state]);
-    jw_key(w, "share");
-    jw_element(w, DP_FLOAT64, &r.share);
-    member_int(w, "differences", (int64_t)r.differences);
-    member_int(w, "calls", (int64_t)r.calls);
-    member_int(w, "compared", (int64_t)r.compared);
-    member_int(w, "differs", (int64_t)r.differs);
-    member_int(w, "failed", (int64_t)r.failed);
-    if (r.why[0] != '\0')
-        member_str(w, "why", r.why);
-    jw_object_end(w);
+    jw_key(w, "canaries");
+    jw_array(w);
+    if (r.state != CANARY_NONE && session_is_owner(rq->session))
+        write_canary(w, &r);
+    jw_array_end(w);
 }
 
 int plugins_status(request *rq, dp_registry *reg, jw *w, dp_error *err)

@@ -249,8 +249,7 @@ int server_status(request *rq, jw *w, dp_error *err)
         shadows_to_json(rq, w, err) < 0 ||
         (session_is_owner(rq->session) && write_calls(rq, w, f.reg, err) < 0))
         return err->code;
-    if (session_is_owner(rq->session))
-        canary_to_json(rq, w);
+    canaries_to_json(rq, w);
     int rc = plugins_status(rq, f.reg, w, err);
     jw_object_end(w);
     return rc;

@@ -7,6 +7,7 @@ import pty
 import re
 import select
 import signal
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -22,6 +23,7 @@ import exposition
 CTL = os.path.join(BUILD, "dispatchctl")
 VERSION = os.path.join(BUILD, "tests", "plugins", "version_1.so")
 WRONG_NPU = os.path.join(BUILD, "tests", "plugins", "wrong_npu.so")
+TRIAL = os.path.join(BUILD, "tests", "plugins", "trial.so")
 
 
 class Fixture(TestDaemon):
@@ -190,16 +192,33 @@ def test_status_and_top_tell_of_shadow_calls(f):
     with f.connect() as d:
         d.call("plugin.load", path=WRONG_NPU)
         d.call("session.set", shadow={"backend": "wnpu", "share": 1})
-        for value in (1, 200):  # relu there is wrong above 100, sigmoid fails
-            d.op("aten::relu", {"data": [value, 0.5]}, returns="data")
-        d.op("aten::sigmoid", {"data": [1.0]}, returns="data")
-        wait_until(lambda: sum(r["calls"] + r["dropped"] for r in d.call("server.status")["shadow"]) == 3, "shadow calls")
+        # relu there is wrong above 100, sigmoid fails; a call beside the comparison of another one might be dropped
+        for n, (op, value) in enumerate((("relu", 1), ("relu", 200), ("sigmoid", 1)), 1):
+            d.op(f"aten::{op}", {"data": [value, 0.5]}, returns="data")
+            wait_until(lambda: sum(r["calls"] + r["dropped"] for r in d.call("server.status")["shadow"]) == n, "shadow calls")
     lines = f.ctl("status").splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("shadow calls of"))
     rows = {line.split()[0]: line.split()[1:] for line in lines[head + 1:head + 3]}
     equal(lines[head].split(), "shadow calls of on calls differ failed dropped largest difference".split())
     equal(rows, {"aten::relu": ["wnpu:0", "2", "1", "0", "0", "1"], "aten::sigmoid": ["wnpu:0", "1", "0", "1", "0", "0"]})
     contains(f.ctl("top"), "\nshadow calls 3   differ 1   failed 1   dropped 0\n\n")
+
+
+def test_status_tells_of_a_canary(f):
+    path = os.path.join(f.dir, "trial.so")
+    shutil.copy(TRIAL, path)
+    equal("canary of" in f.ctl("status"), False, "a canary before there is one")
+    contains(f.ctl("plugin", "load", path), "trial 1.0 is loaded")
+    contains(f.ctl("plugin", "reload", "trial", "--canary", "0.5", "--differences", "2"), "trial 1.0 is the canary, generation ")
+    lines = f.ctl("status").splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("canary of"))
+    words = lines[head + 1].split()
+    equal([words[0]] + words[2:], ["trial", "runs", "0.5", "0", "0", "0", "0"])
+    contains(f.ctl("plugin", "rollback", "trial"), f"generation {words[1]} is gone")
+    contains(f.ctl("plugin", "reload", "trial", "--canary", "1"), "is the canary")
+    contains(f.ctl("plugin", "promote", "trial"), "trial 1.0 is loaded")
+    contains(f.ctl("status"), "promoted")
+    contains(f.ctl("plugin", "unload", "trial"), "registrations removed")
 
 
 def read_terminal(fd, wants, seconds=60):

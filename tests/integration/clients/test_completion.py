@@ -132,7 +132,7 @@ def test_the_socket_of_the_line_is_asked(f):
 def test_without_a_daemon_nothing_is_said(f):
     for complete in shells(f):
         equal(complete("dispatchctl plugin unload ", socket="/nowhere"), [])
-        equal(complete("dispatchctl plugin ", socket="/nowhere"), ["load", "unload", "reload", "list", "describe"])
+        equal(complete("dispatchctl plugin ", socket="/nowhere"), ["load", "unload", "reload", "promote", "rollback", "list", "describe"])
     done = subprocess.run([CTL, "--socket", "/nowhere", "complete", "plugins"], capture_output=True, text=True)
     equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
 

@@ -36,7 +36,7 @@ class Fixture:
         return self.call("plugin.reload", plugin="trial", share=share, **more)
 
     def canary(self):
-        return self.call("server.status").get("canary")
+        return next(iter(self.call("server.status")["canaries"]), None)
 
     def ended(self):
         """Wait until the canary is rolled back, and return its report."""
