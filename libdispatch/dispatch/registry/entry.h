@@ -2,7 +2,8 @@
  * its registered definition and kernels (truth.h), and from the registry's fallbacks.
  *
  *   I1: in every published snapshot, the table cell of an operator and a key is the one that
- *       dpi_table_cell() computes from the operator's truth and the fallbacks. */
+ *       dpi_table_cell() computes from the operator's truth and the fallbacks; in a canary's
+ *       (canary.c), from these as they would be if it were promoted. */
 #ifndef DPI_ENTRY_H
 #define DPI_ENTRY_H
 
