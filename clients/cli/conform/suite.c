@@ -24,7 +24,6 @@ typedef struct run {
     target *reference, *on;
     int made[N_FORMS];
     cell *now;           /* of the operator and dtype */
-    char *fell_back;     /* owned: what fell back in the first call of `now` */
     const char *last_op; /* called last on the device; NULL: none was */
     bool hung;           /* a kernel still runs in a daemon that this command has not started */
     bool ended;          /* a daemon or the device is gone for good */
@@ -156,17 +155,9 @@ static bool ask_reference(run *r, const trial *t, outcome *want)
 /* Make the call on the device, and compare.  `*why` as compare() sets it. */
 static verdict ask_device(run *r, const trial *t, const outcome *want, outcome *got, char **why)
 {
-    bool first = r->fell_back == NULL && r->now->count[VERDICT_PASS] == 0;
-
-    trial_run(t, r->on, first, got);
+    trial_run(t, r->on, true, got);
     r->last_op = t->op;
-    if (first && got->fell_back != NULL)
-        r->fell_back = text_printf("%s", got->fell_back);
     verdict v = compare(t, want, got, why);
-    if (v == VERDICT_PASS && r->fell_back != NULL) {
-        *why = text_printf("fell back: %s", r->fell_back);
-        return VERDICT_FELL_BACK;
-    }
     if (t->form != FORM_LARGE || v != VERDICT_PASS)
         return v;
     time_both(r, t, want, got);
@@ -261,8 +252,6 @@ static void run_cell(run *r, const op_sample *at, size_t n, const schema *op, dp
         if (!run_sample(r, &at[i], op, dtype))
             break;
     }
-    free(r->fell_back);
-    r->fell_back = NULL;
 }
 
 void suite_run(suite *s, const samples *from, const schemas *ops, uint32_t dtypes,

@@ -180,7 +180,8 @@ static void keep_error(outcome *out, const dpc_answer *a)
     snprintf(out->message, sizeof(out->message), "%s", err.message);
 }
 
-/* Return the names of the operators in a trace that fell back, or NULL. */
+/* Return the names of the operators in a trace that fell back, or NULL.  What ran behind the last
+ * step of a trace that is cut may have fallen back: the call does not count as one that passed. */
 static char *fallen(const cJSON *result)
 {
     const cJSON *step;
@@ -195,6 +196,8 @@ static char *fallen(const cJSON *result)
         free(names);
         names = longer;
     }
+    if (names == NULL && cJSON_IsTrue(member(result, "trace_cut")))
+        names = text_printf("perhaps a kernel behind the last one of the trace");
     return names;
 }
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import xml.etree.ElementTree as xml
 
-from harness import BUILD, ROOT, contains, equal, main, wait_until
+from harness import BUILD, ROOT, contains, equal, less, main, wait_until
 from daemon import TestDaemon
 
 PLUGINS = os.path.join(BUILD, "tests", "plugins")
@@ -66,6 +66,15 @@ def test_a_backend_that_falls_back(f):
         equal([c for c in report["cells"] if c["verdict"] not in ("pass", "fell back")], [], op)
     cells = f.json("--device", "npu", "--op", "aten::neg", "--dtype", "float32")["cells"]
     equal((cells[0]["verdict"], cells[0]["why"]), ("fell back", "aten::neg.out fell back"))
+
+
+def test_each_call_tells_whether_it_fell_back(f):
+    """The kernel computes packed tensors, and leaves others to the CPU."""
+    report = f.json("--device", "npu", "--plugin", UNRULY, "--samples", one_sample(f), UNRULY_NEG="slow")
+    cell = next(c for c in report["cells"] if c["op"] == "aten::neg")
+    equal((cell["verdict"], sorted(cell["counts"])), ("fell back", ["fell back", "pass"]))
+    more = f.json("--device", "npu", "--plugin", UNRULY, "--samples", one_sample(f))
+    less(more["counts"].get("pass", 0), cell["counts"]["pass"])
 
 
 def test_a_device_that_computes_nothing(f):
