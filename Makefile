@@ -56,6 +56,7 @@ LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC))
 LIB      := $(BUILD)/libdispatchd.so
 INSERTED := $(BUILD)/tests/inserted/libdispatchd.so
 SIMCUDA  := $(BUILD)/tests/plugins/simcuda.so
+MIRROR   := $(BUILD)/tests/plugins/mirror.so
 INSERTED_OBJ := $(patsubst libdispatch/%.c,$(BUILD)/tests/inserted/%.o,$(filter-out $(LIB_LEVELLED),$(LIB_SRC)))
 DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(call sources,daemon)) $(BUILD)/gen/proto_tables.o
 CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(call sources,clients/cli)) $(BUILD)/gen/conform_page.o
@@ -75,7 +76,7 @@ FUZZ_PLUGINS := $(addprefix $(BUILD)/fuzz/plugins/,$(addsuffix .so,fast_math lyi
 
 # A line for each source that is compiled, with how many there are when nothing is built yet.
 GOAL_OBJ = $(DAEMON_OBJ) $(LIB_OBJ) $(if $(filter fuzzers,$(MAKECMDGOALS)),$(FUZZERS) $(FUZZ_PLUGINS),$(CLI_OBJ) $(CLIENT_OBJ) \
-           $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS)))
+           $(foreach p,$(PLUGIN_DIRS),$(call objects_of,$p)) $(if $(filter-out binaries demo install,$(or $(MAKECMDGOALS),all)),$(UNIT_OBJ) $(INSERTED_OBJ) $(BAD_PLUGINS) $(MIRROR_OBJ) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(TOOLS) $(BENCHES) $(MATH_LOOPS) $(MATH_THEIRS)))
 LEFT     = $(eval LEFT := $(foreach o,$(sort $(GOAL_OBJ)),$(if $(wildcard $o),,$o)))$(LEFT)
 begin    = $(if $(filter 0,$(V)),$(eval BEGUN += $1)$(info [$(words $(BEGUN))$(if $(word $(words $(BEGUN)),$(LEFT)),/$(words $(LEFT)))] $1))
 
@@ -88,7 +89,7 @@ help: ## this list
 
 
 binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(CLIENT_A) $(CLIENT_SO) $(PLUGINS) ## build what is installed
-all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) ## build everything, tests too
+all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) $(MIRROR) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
 deps: ## install what is missing (Debian 12)
@@ -225,6 +226,25 @@ $(BUILD)/$(SIMCUDA_DIR)/kernels.o: $(SIMCUDA_DIR)/kernels.cu $(SIMCUDA_DIR)/simc
 	$(call begin,$<)$(Q)$(KERNELS_CC) -o $@ $<
 $(SIMCUDA): $(SIMCUDA_SRC:%.cc=$(BUILD)/%.o) $(BUILD)/$(SIMCUDA_DIR)/kernels.o
 	$(Q)$(CXX) $(SAN) -shared -o $@ $(filter %.o,$^) $(SIMCUDA_RT)
+
+# Plugin cpu again, as a backend of its own: its loops are the other one's, the rest is compiled for another key.
+MIRROR_DIR := tests/plugins/mirror
+MIRROR_OBJ := $(patsubst %.c,$(BUILD)/$(MIRROR_DIR)/%.o,composite.c $(call alone_of,cpu)) $(patsubst $(BUILD)/%,$(BUILD)/$(MIRROR_DIR)/%.o,$(ONCE))
+CC_mirror   = $(CC_cpu) -O0 -g0 -w -D_GNU_SOURCE -include $(MIRROR_DIR)/mirror.h -I$(BUILD)/$(MIRROR_DIR)
+$(BUILD)/$(MIRROR_DIR)/composite_names.h: $(BUILD)/plugins/composite.so
+	@mkdir -p $(@D)
+	$(Q)tr '\0' '\n' <$< | LC_ALL=C awk -F'\t' 'NF == 5 && $$1 == "impl" { cpu = $$2 "/" $$3 == "aten/CPU" } \
+	    NF == 3 && $$1 == "impl" && cpu { print "ON_CPU(\"" $$2 "\")" }' | LC_ALL=C sort -u >$@
+$(BUILD)/$(MIRROR_DIR)/composite.o: $(MIRROR_DIR)/composite.c $(BUILD)/$(MIRROR_DIR)/composite_names.h $(BUILD)/flags/mirror
+	$(call begin,$<)$(Q)$(CC_mirror) -c -o $@ $<
+$(BUILD)/$(MIRROR_DIR)/plugins/%.o: plugins/%.c $(BUILD)/flags/mirror | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_mirror) -c -o $@ $<
+$(BUILD)/$(MIRROR_DIR)/gen/%.o: $(BUILD)/gen/%.c $(BUILD)/flags/mirror | deps
+	@mkdir -p $(@D)
+	$(call begin,$<)$(Q)$(CC_mirror) -c -o $@ $<
+$(MIRROR): $(MIRROR_OBJ) $(filter-out $(ONCE:%=%.o),$(OBJ_cpu))
+	$(Q)$(CC) $(BASE) -shared -Wl,-z,defs -o $@ $^ $(LIBS_cpu)
 
 # -- tests --------------------------------------------------------------------------------------
 $(BUILD)/tests/unit/%.o: tests/unit/%.c $(BUILD)/flags/unit | deps
