@@ -259,7 +259,6 @@ int bench_device(cli *c, const char *device)
     bench b = {.device = device, .dtype = dtype ? dtype_named(dtype) : DPC_FLOAT32};
     target cpu = {.c = c, .device = "cpu"}, on = cpu;
     samples from;
-    cJSON *status;
 
     if (b.dtype == DPC_DTYPE_OTHER)
         return usage(c, "no dtype '%s'", dtype);
@@ -269,11 +268,9 @@ int bench_device(cli *c, const char *device)
     char *path = file ? text_printf("%s", file) : samples_path();
     bool ok = samples_read(&from, path, c->n_words > 0 ? c->words[0] : NULL);
     free(path);
-    int rc = !ok ? CLI_USAGE : fetch(c, "server.status", params_new(), &status);
-    if (rc == CLI_OK) {
-        cJSON_Delete(status);
+    int rc = !ok ? CLI_USAGE : host_connect(c) ? CLI_OK : CLI_NO_CONNECTION;
+    if (rc == CLI_OK)
         rc = target_probe(&on) ? CLI_OK : CLI_ERROR;
-    }
     if (rc == CLI_OK) {
         measure_all(&b, &from, &cpu, &on);
         measure_torch(&b);

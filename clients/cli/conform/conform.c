@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEADLINE_MOST_MS = 3600000 };
+
 typedef struct options {
     const char *device, *against, *plugin, *other, *op, *samples, *junit, *page,
         *dtype; /* NULL: all */
     uint32_t dtypes;
     uint64_t seed;
-    double slow;
+    double slow, deadline; /* deadline: in milliseconds */
 } options;
 
 /* Read a number from 0 to 2^53, with a fraction if `fraction`. */
@@ -47,7 +49,7 @@ static bool take_options(cli *c, options *o)
 {
     double seed = 0;
 
-    memset(o, 0, sizeof(*o));
+    *o = (options){.deadline = CONFORM_DEADLINE_MS};
     o->device = take_option(c, "--device");
     o->against = take_option(c, "--against");
     o->plugin = take_option(c, "--plugin");
@@ -56,6 +58,7 @@ static bool take_options(cli *c, options *o)
     o->junit = take_option(c, "--junit");
     o->page = take_option(c, "--html");
     if (!take_number(c, "--seed", false, &seed) || !take_number(c, "--slow", true, &o->slow) ||
+        !take_number(c, "--deadline", false, &o->deadline) ||
         !take_dtype(c, &o->dtype, &o->dtypes) || !words_fit(c, 0, o->plugin ? 1 : 0))
         return false;
     o->other = c->n_words > 0 ? c->words[0] : NULL;
@@ -64,6 +67,8 @@ static bool take_options(cli *c, options *o)
         usage(c, "--device names the device to be checked");
     else if (o->other != NULL && o->against != NULL)
         usage(c, "--plugin with two files compares these; --against names another reference");
+    else if (o->deadline < 1 || o->deadline > DEADLINE_MOST_MS)
+        usage(c, "--deadline wants milliseconds from 1 to %d", DEADLINE_MOST_MS);
     else
         return true;
     return false;
@@ -78,18 +83,6 @@ typedef struct hosts {
     target reference, on;
 } hosts;
 
-/* Connect to a daemon that runs.  No wait for it is without end: a kernel may block it. */
-static bool connect_to(cli *c)
-{
-    dpc_options to = DPC_OPTIONS_INIT;
-    dpc_error err;
-
-    to.socket = c->socket;
-    to.session_key = c->session;
-    to.timeout_ms = CONFORM_ANSWER_MS;
-    return dpc_connect(&to, &c->client, &err) == 0 || (print_lost(&err), false);
-}
-
 /* Set up both targets, with the daemons that have to be started.  CLI_OK, or a message was
  * printed. */
 static int find_targets(cli *c, const options *o, hosts *h, const char *const *first,
@@ -98,14 +91,15 @@ static int find_targets(cli *c, const options *o, hosts *h, const char *const *f
     bool is_socket = o->against != NULL && strchr(o->against, '/') != NULL;
 
     memset(h, 0, sizeof(*h));
-    h->on = (target){.c = c, .device = o->device};
-    h->reference = (target){.c = c, .device = "cpu"};
+    h->on = (target){.c = c, .device = o->device, .deadline_ms = (int)o->deadline};
+    h->reference = h->on;
+    h->reference.device = "cpu";
     if (o->plugin != NULL) {
         if (!host_start(&h->first, o->other ? second : first))
             return CLI_NO_CONNECTION;
         h->on.c = h->reference.c = &h->first.c;
         h->on.mine = h->reference.mine = &h->first;
-    } else if (!connect_to(c)) {
+    } else if (!host_connect(c)) {
         return CLI_NO_CONNECTION;
     }
     if (o->other != NULL) { /* --plugin OLD NEW: the device of the old build is the reference */
@@ -119,7 +113,7 @@ static int find_targets(cli *c, const options *o, hosts *h, const char *const *f
         h->reference.c = &h->other;
         h->reference.mine = NULL;
         h->reference.device = o->device;
-        if (!connect_to(&h->other))
+        if (!host_connect(&h->other))
             return CLI_NO_CONNECTION;
     } else if (o->against != NULL) {
         h->reference.device = o->against;
@@ -211,8 +205,9 @@ static int conform(cli *c)
 /* clang-format off */
 const verb verbs_conform[] = {
     {"conform",
-     "--device NAME [--op TEXT] [--dtype D] [--seed N] [--slow N] [--against NAME|SOCKET] "
-     "[--plugin FILE.so [NEW.so]] [--junit FILE] [--html FILE] [--samples FILE]",
+     "--device NAME [--op TEXT] [--dtype D] [--seed N] [--slow N] [--deadline MS] "
+     "[--against NAME|SOCKET] [--plugin FILE.so [NEW.so]] [--junit FILE] [--html FILE] "
+     "[--samples FILE]",
      "call operators on a device and on the CPU, and tell what differs", conform},
     {NULL, NULL, NULL, NULL},
 };

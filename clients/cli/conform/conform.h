@@ -15,8 +15,8 @@ enum {
     CONFORM_DIMS = 16,           /* dimensions of a sample's tensor */
     CONFORM_TENSORS = 64,        /* tensors of a call */
     CONFORM_GUARD = 16,          /* elements before and behind an output that no kernel may write */
-    CONFORM_DEADLINE_MS = 10000, /* of a call */
-    CONFORM_ANSWER_MS = 15000,   /* within which the daemon answers that a deadline has passed */
+    CONFORM_DEADLINE_MS = 10000, /* of a call, where no other is asked for */
+    CONFORM_CONNECT_MS = 15000,  /* within which the daemon answers a new connection */
 };
 
 /* -- elements.c -- */
@@ -174,7 +174,8 @@ typedef struct target {
     cli *c;
     struct host *mine; /* the daemon, if this command has started it, else NULL */
     const char *device;
-    bool views; /* as_strided gives views there */
+    bool views;      /* as_strided gives views there */
+    int deadline_ms; /* of a call; 0: CONFORM_DEADLINE_MS */
 } target;
 
 typedef enum ending {
@@ -235,6 +236,9 @@ typedef struct host {
 char *find_file(const char *const *names);
 /* Start the daemon and connect to it.  `plugins`: files, borrowed. false: a message was printed. */
 bool host_start(host *h, const char *const *plugins);
+/* Connect to a daemon that runs.  No wait for it is without end: a kernel may block it.  false: a
+ * message was printed. */
+bool host_connect(cli *c);
 /* Start it again after it ended.  Returns the report of its crash in one line, owned; NULL: it does
  * not start again, and a message was printed. */
 char *host_restart(host *h);
@@ -277,7 +281,7 @@ typedef struct cell {
 typedef struct suite {
     const char *device, *reference;
     uint64_t seed;
-    bool hang_ends; /* no more calls after one that hangs: each takes CONFORM_DEADLINE_MS */
+    bool hang_ends; /* no more calls after one that hangs: each takes the whole deadline */
     const volatile sig_atomic_t *stop; /* set by a signal handler: no more calls; NULL: never */
     double slow; /* VERDICT_SLOWER: a kernel takes longer than so many times the reference's */
     size_t n;

@@ -134,6 +134,17 @@ static void print_log_end(const host *h)
     fprintf(stderr, "dispatchctl: the daemon that was started has ended: %s\n", last);
 }
 
+bool host_connect(cli *c)
+{
+    dpc_options to = DPC_OPTIONS_INIT;
+    dpc_error err;
+
+    to.socket = c->socket;
+    to.session_key = c->session;
+    to.timeout_ms = CONFORM_CONNECT_MS;
+    return dpc_connect(&to, &c->client, &err) == 0 || (print_lost(&err), false);
+}
+
 static bool wait_connected(host *h)
 {
     static const struct timespec pause = {0, 2000000};
@@ -141,7 +152,7 @@ static bool wait_connected(host *h)
     dpc_error err;
 
     options.socket = h->socket;
-    options.timeout_ms = CONFORM_ANSWER_MS;
+    options.timeout_ms = CONFORM_CONNECT_MS;
     for (int i = 0; i < START_MS / 2; i++) {
         int rc = dpc_connect(&options, &h->c.client, &err);
         if (rc == 0)

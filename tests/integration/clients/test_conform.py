@@ -111,6 +111,9 @@ def test_seeds(f):
 
 
 def test_words_that_are_wrong(f):
+    for deadline in ("0", "3600001"):
+        contains(f.conform("--device", "cpu", "--deadline", deadline, status=2)[1],
+                 "--deadline wants milliseconds from 1 to 3600000")
     contains(f.conform("--op", "aten::neg", status=2)[1], "--device names the device to be checked")
     contains(f.conform("--device", "cpu", "--op", "nosuch", status=2)[1], "no operator contains 'nosuch'")
     contains(f.conform("--device", "npu9", "--op", "aten::neg", status=1)[1], "no device 'npu9'; there are cpu,")
@@ -225,7 +228,9 @@ def test_slower(f):
 
 def test_a_kernel_that_hangs(f):
     """With a daemon of its own conform goes on, also where the kernel blocks the thread that reads requests."""
-    report = f.json("--device", "npu", "--plugin", UNRULY, "--samples", one_sample(f), UNRULY_NEG="hangs", status=1)
+    report = f.json("--device", "npu", "--plugin", UNRULY, "--samples", one_sample(f), "--deadline", "1000",
+                    UNRULY_NEG="hangs", status=1)
+    contains([c["why"] for c in report["cells"]], "the daemon answers nothing for 2.5 s")
     equal((verdicts(report)["aten::neg", "float32"], report["complete"], report["restarts"]), ("hangs", True, 1))
 
 
