@@ -515,6 +515,34 @@ static int state(dp_ctx *ctx, int64_t *live, int64_t *pins, int64_t *n_events, i
     return 0;
 }
 
+/* Work that goes on behind the kernel, by a stream of its own. */
+static int doze(dp_ctx *ctx, dp_tensor *self)
+{
+    sim_work w = {.kind = SIM_SLEEP, .ms = 30};
+    dp_error err = DP_ERROR_INIT;
+    dp_stream *s;
+    DP_VIEW(x, self);
+    int rc = x.device == DP_DEVICE_CPU ? 0 : dp_stream_new(ctx, x.device, NULL, &s);
+
+    if (rc == 0 && x.device != DP_DEVICE_CPU) {
+        rc = sim_give(dp_device_index(x.device), dp_stream_handle(s), &w, &err);
+        dp_stream_unref(s);
+        rc = rc ? dp_fail(ctx, rc, "%s", err.message) : 0;
+    }
+    return rc;
+}
+static int as_strided(dp_ctx *ctx, dp_tensor *self, const int64_t *sizes, size_t n,
+                      const int64_t *strides, size_t n_strides, const int64_t *offset,
+                      dp_tensor **out)
+{
+    (void)n_strides;
+    return dp_as_strided(ctx, self, (int)n, sizes, strides, offset ? *offset : 0, out);
+}
+DP_LIBRARY_VIEWS(aten, simdev, DP_IMPL_UNBOXED("as_strided", as_strided, (T, li, li, oi), (T)))
+DP_LIBRARY(doze, DP_DEF("doze_(Tensor(a!) self) -> Tensor(a!)"))
+DP_LIBRARY_IMPL(doze, CPU, DP_IMPL_UNBOXED("doze_", doze, (T), ()))
+DP_LIBRARY_IMPL(doze, simdev, DP_IMPL_UNBOXED("doze_", doze, (T), ()))
+
 static uint64_t workers[2];
 
 static int on_load(dp_ctx *ctx)

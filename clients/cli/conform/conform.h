@@ -209,6 +209,17 @@ typedef struct outcome {
 /* Run a call.  `trace`: also find out which operators fell back. */
 void trial_run(const trial *t, const target *on, bool trace, outcome *out);
 void outcome_free(outcome *o);
+
+/* How long a call took, in nanoseconds. */
+typedef struct trial_times {
+    double kernel; /* in the kernel's function */
+    double waited; /* reading one element behind the call, which waits for the device's work; 0:
+                    * the device has no as_strided, and cannot be waited for */
+    double idle;   /* reading it again; 0 likewise */
+} trial_times;
+
+/* Run a call for its times; what it returns is dropped.  false: it fails. */
+bool trial_time(const trial *t, const target *on, trial_times *out);
 /* Set `*out`, which is empty, to a copy of what was read of a tensor. */
 void value_of_tensor(result_value *out, const dpc_tensor *t);
 /* Find out whether as_strided gives views on the device.  false: no tensor can be made there, and a

@@ -9,7 +9,7 @@
 typedef struct flight {
     dpc_client *client;
     int answer_ms; /* within which the daemon has to answer */
-    dpc_answer *answers[2 * CONFORM_TENSORS + 2];
+    dpc_answer *answers[2 * CONFORM_TENSORS + 8];
     size_t sent, got;
     int rc; /* of the first request or answer that failed */
 } flight;
@@ -87,7 +87,9 @@ static void name_handles(cJSON *value, const int64_t *handles, const char *devic
     }
 }
 
-static dpc_request *call(const trial *t, const target *on, bool trace, const int64_t *handles)
+/* `how`: what is answered of the tensors that are returned. */
+static dpc_request *call(const trial *t, const target *on, bool trace, const int64_t *handles,
+                         const char *how)
 {
     cJSON *params = params_new();
 
@@ -98,7 +100,7 @@ static dpc_request *call(const trial *t, const target *on, bool trace, const int
         cJSON_AddItemToObject(params, "kwargs", need(cJSON_Duplicate(t->kwargs, true)));
         name_handles(cJSON_GetObjectItem(params, "kwargs"), handles, on->device);
     }
-    params_text(params, "return", "attachment");
+    params_text(params, "return", how);
     cJSON_AddNumberToObject(params, "deadline_ms", deadline_of(on));
     params_bool(params, "trace", trace);
     params_bool(params, "timing", true);
@@ -243,7 +245,7 @@ void trial_run(const trial *t, const target *on, bool trace, outcome *out)
         handles[i] = dpc_handle_new(f.client);
         launch(&f, create(&t->inputs[i], on->device, handles[i]));
     }
-    launch(&f, call(t, on, trace, handles));
+    launch(&f, call(t, on, trace, handles, "attachment"));
     for (size_t i = 0; i < t->n; i++)
         launch(&f, look(&t->inputs[i], on, handles[i]));
     if (t->n > 0)
@@ -278,6 +280,93 @@ void outcome_free(outcome *o)
     values_free(o->after, o->n_after);
     free(o->fell_back);
     memset(o, 0, sizeof(*o));
+}
+
+/* -- times -- */
+
+/* Read the only element of a tensor, and time it: a copy from a device waits for its work. */
+static dpc_request *wait_for_device(int64_t handle)
+{
+    char *text = text_printf("{\"op\":\"aten::as_strided\",\"args\":[{\"tensor\":%lld},[1],[1],0],"
+                             "\"return\":\"data\",\"timing\":true}",
+                             (long long)handle);
+    dpc_request *r = need(dpc_request_json("op.call", text));
+
+    free(text);
+    return r;
+}
+
+static double stage(const dpc_answer *a, const char *name)
+{
+    return number_of(member(dpc_answer_result(a), "timing"), name);
+}
+
+/* Return how long a request ran and was answered, from the end of the one before; 0: it failed. */
+static double time_run(const dpc_answer *a)
+{
+    dpc_error err;
+
+    if (dpc_answer_error(a, &err) != 0)
+        return 0;
+    return stage(a, "total") - stage(a, "queue") - stage(a, "parse");
+}
+
+/* Release the tensors in a value, but not those among `inputs` [n], which the call wrote. */
+static void release_value(const target *on, const dpc_answer *a, const dpc_value *v,
+                          const int64_t *inputs, size_t n)
+{
+    dpc_tensor t;
+    dpc_error err;
+    bool mine = false;
+
+    for (size_t i = 0; dpc_value_kind(v) == DPC_KIND_LIST && i < dpc_value_len(v); i++)
+        release_value(on, a, dpc_value_at(v, i), inputs, n);
+    if (dpc_value_kind(v) != DPC_KIND_TENSOR || dpc_value_tensor(a, v, &t, &err) != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        mine = mine || inputs[i] == t.handle;
+    if (!mine && t.handle != 0)
+        dpc_tensor_release(on->c->client, &t.handle, 1, &err);
+}
+
+bool trial_time(const trial *t, const target *on, trial_times *out)
+{
+    float zero = 0;
+    input probe = {.geometry = {.ndim = 1, .shape = {1}},
+                   .dtype = DPC_FLOAT32,
+                   .bytes = &zero,
+                   .nbytes = sizeof(zero)};
+    int64_t handles[CONFORM_TENSORS + 1];
+    flight f = flight_to(on);
+    size_t called = t->n + 2;
+    dpc_error err;
+
+    geometry_pack(&probe.geometry);
+    for (size_t i = 0; i <= t->n; i++) {
+        handles[i] = dpc_handle_new(f.client);
+        launch(&f, create(i < t->n ? &t->inputs[i] : &probe, on->device, handles[i]));
+    }
+    launch(&f, wait_for_device(handles[t->n])); /* until the inputs are there */
+    launch(&f, call(t, on, false, handles, "handle"));
+    launch(&f, wait_for_device(handles[t->n]));
+    launch(&f, wait_for_device(handles[t->n]));
+    while (f.got < f.sent && f.rc == 0)
+        receive_one(&f);
+    bool ok = f.rc == 0;
+    for (size_t i = 0; i <= called && ok; i++)
+        ok = i == called - 1 || dpc_answer_error(f.answers[i], &err) == 0;
+    if (ok) {
+        const dpc_answer *a = f.answers[called];
+        *out = (trial_times){stage(a, "kernel"), time_run(f.answers[called + 1]),
+                             time_run(f.answers[called + 2])};
+        for (size_t i = 0; i < dpc_answer_outputs(a); i++)
+            release_value(on, a, dpc_answer_output(a, i), handles, t->n);
+    }
+    if (f.rc == 0)
+        dpc_tensor_release(f.client, handles, t->n + 1, &err);
+    for (size_t i = 0; i < f.got; i++)
+        dpc_answer_free(f.answers[i]);
+    return ok;
 }
 
 /* -- views -- */

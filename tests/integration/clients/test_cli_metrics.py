@@ -294,6 +294,20 @@ def test_bench_of_a_device(f):
     contains(f.ctl("bench", "--device", "cpu", "--dtype", "float31", status=2), "float31")
 
 
+def test_bench_waits_for_the_device(f):
+    """A kernel returns at once, and its device works for 30 ms more."""
+    with tempfile.TemporaryDirectory() as folder, f.connect() as d:
+        samples = os.path.join(folder, "samples")
+        with open(samples, "w") as out:
+            out.write('{"op":"doze::doze_","dtypes":["float32"],"args":[{"tensor":-1}],'
+                      '"tensors":[{"shape":[2],"dtype":"*","draw":[0,1]}]}\n')
+        d.call("plugin.load", path=os.path.join(BUILD, "tests", "plugins", "async_device.so"))
+        rows = json.loads(f.ctl("bench", "--device", "simdev", "--samples", samples, "--json"))["rows"]
+        equal(([r["elements"] for r in rows], [r for r in rows if r["device_ns"] < 30e6]),
+              ([1 << 10, 1 << 15, 1 << 20], []), "rows, and those that end too early")
+        equal(d.call("plugin.unload", plugin="async_device")["unmapped"], True)
+
+
 def test_bench_that_fails(f):
     contains(f.ctl("bench", "aten::mm", "[1]", "[1]", status=1), "aten::mm")
     contains(f.ctl("bench", "no::op", status=1), "no::op")
