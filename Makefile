@@ -89,7 +89,7 @@ help: ## this list
 
 
 binaries: $(BUILD)/dispatchd $(BUILD)/dispatchctl $(CLIENT_A) $(CLIENT_SO) $(PLUGINS) ## build what is installed
-all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) $(MIRROR) ## build everything, tests too
+all: binaries $(BAD_PLUGINS) $(CLIENT_TESTS) $(TRAIN_DIGITS) $(BUILD)/tests/run_unit $(TOOLS) $(BENCHES) $(INSERTED) $(SIMCUDA) $(if $(SANITIZE),,$(MIRROR)) ## build everything, tests too
 	@echo "built $(BUILD)/  (hint: make check)"
 
 deps: ## install what is missing (Debian 12)

@@ -4,17 +4,38 @@
 
 /* -- where, masked_fill -- */
 
-/* aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor */
+/* Make the 0-dim tensor of `scalar` again, with the dtype of *made, on `device`. */
+static int scalar_on(dp_ctx *ctx, dp_value scalar, dp_device device, dp_tensor **made)
+{
+    DP_VIEW(v, *made);
+    const int64_t type = v.dtype, on = device, *none = NULL;
+    dp_tensor *moved = NULL;
+    int rc = dp_invoke(ctx, "aten::scalar_tensor", "soioioiob>T", scalar, &type, none, &on,
+                       (const bool *)NULL, &moved);
+
+    if (rc < 0)
+        return rc;
+    dp_tensor_set_wrapped(moved, true);
+    dp_tensor_unref(*made);
+    *made = moved;
+    return 0;
+}
+
+/* aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor
+ * As in PyTorch, the Scalars become tensors on the device of the condition. */
 static int where(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_value other, dp_tensor **out)
 {
     const dp_value given[] = {self, other};
     dp_tensor *both[2], *made[2] = {0}, *converted = NULL;
     dp_dtype d = DP_DTYPE_NONE;
     int rc = 0;
+    DP_VIEW(c, condition);
 
     for (int i = 0; i < 2 && rc == 0; i++) {
         bool scalar = given[i].tag != DP_TAG_TENSOR;
         rc = scalar ? wrap_scalar(ctx, given[i], &made[i]) : 0;
+        if (rc == 0 && scalar && c.device != DP_DEVICE_CPU)
+            rc = scalar_on(ctx, given[i], c.device, &made[i]);
         both[i] = scalar ? made[i] : given[i].u.t;
     }
     if (rc == 0)
