@@ -213,9 +213,10 @@ void outcome_free(outcome *o);
 /* How long a call took, in nanoseconds. */
 typedef struct trial_times {
     double kernel; /* in the kernel's function */
-    double waited; /* reading one element behind the call, which waits for the device's work; 0:
-                    * the device has no as_strided, and cannot be waited for */
-    double idle;   /* reading it again; 0 likewise */
+    /* reading one element behind the call, which waits for the device's work; 0: the device has no
+     * as_strided, and cannot be waited for */
+    double waited;
+    double idle; /* reading it again; 0 likewise */
 } trial_times;
 
 /* Run a call for its times; what it returns is dropped.  false: it fails. */
