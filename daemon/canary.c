@@ -15,14 +15,19 @@ static void give_up(canary *c)
 
 static void roll_back(void *arg);
 
-/* Count a call that the canary served otherwise than the loaded build.  `what`: text for the
- * log. */
-static void count_fault(canary *c, const char *op, bool failed, const char *what)
+/* Count a call that canary `generation` served otherwise than the loaded build.  `what`: text for
+ * the log.  A call may end after its canary, when there is another one. */
+static void count_fault(canary *c, uint64_t generation, const char *op, bool failed,
+                        const char *what)
 {
     bool enough = false;
 
     pthread_mutex_lock(&c->lock);
     canary_report *r = &c->report;
+    if (r->generation != generation) {
+        pthread_mutex_unlock(&c->lock);
+        return;
+    }
     if (failed)
         r->failed++;
     else
@@ -40,10 +45,10 @@ static void count_fault(canary *c, const char *op, bool failed, const char *what
         log_seldom(LOG_WARN, "canary.thread", "the canary serves no calls, but it stays loaded");
 }
 
-static void count_equal(canary *c)
+static void count_compared(canary *c, uint64_t generation)
 {
     pthread_mutex_lock(&c->lock);
-    c->report.compared++;
+    c->report.compared += c->report.generation == generation;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -55,9 +60,9 @@ static void canary_ended(shadow_judge *j, const shadow_call *call, const shadow_
                     (!o->failed || (o->code != DP_ERESOURCE && o->code != DP_EDEADLINE));
 
     if (compared) {
-        count_equal(c);
+        count_compared(c, call->canary);
         if (o->differs || o->failed)
-            count_fault(c, dp_op_name(call->bound.op), false, o->what);
+            count_fault(c, call->canary, dp_op_name(call->bound.op), false, o->what);
     }
     atomic_fetch_sub(&c->ahead, 1);
 }
@@ -183,33 +188,36 @@ int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, 
     if (!atomic_load_explicit(&c->chosen, memory_order_relaxed) || rq->state->capture != NULL)
         return 0;
     /* a worker that goes on with the request keeps what the main thread has drawn */
-    if (*choice == CANARY_OPEN)
-        *choice = draw(c) ? CANARY_CHOSEN : CANARY_NOT_CHOSEN;
-    if (*choice != CANARY_CHOSEN || !dp_ctx_canary(rq->ctx, b->op))
+    if (choice->how == CANARY_OPEN)
+        choice->how = draw(c) ? CANARY_CHOSEN : CANARY_NOT_CHOSEN;
+    if (choice->how != CANARY_CHOSEN || !dp_ctx_canary(rq->ctx, b->op))
         return 0;
     bool ahead = go_ahead(c);
     dp_ctx_canary(rq->ctx, NULL); /* for the copies */
     if (ahead) {
         pthread_mutex_lock(&c->lock);
         shadow_settings how = c->how;
+        choice->generation = c->report.generation;
         pthread_mutex_unlock(&c->lock);
         rc = shadow_begin(rq, b, &how, &c->judge, copy);
         if (*copy == NULL)
             atomic_fetch_sub(&c->ahead, 1);
+        else
+            (*copy)->canary = choice->generation;
     }
     if (rc < 0)
         return rc;
-    *choice = CANARY_SERVED;
+    choice->how = CANARY_SERVED;
     /* without copies, a failed call that may have written its arguments could not be repeated */
     if (!ahead || (*copy == NULL && b->written != 0) || !dp_ctx_canary(rq->ctx, b->op)) {
-        *choice = CANARY_NOT_CHOSEN;
+        choice->how = CANARY_NOT_CHOSEN;
         if (*copy != NULL)
             request_shadow_end(rq, *copy, b, NULL);
         *copy = NULL;
         return 0;
     }
     pthread_mutex_lock(&c->lock);
-    c->report.calls++;
+    c->report.calls += c->report.generation == choice->generation;
     pthread_mutex_unlock(&c->lock);
     return 0;
 }
@@ -222,15 +230,15 @@ bool request_canary_retry(request *rq, const shadow_call *copy, int code)
     return copy == NULL || shadow_restore(copy, rq->ctx) == 0;
 }
 
-void request_canary_retried(request *rq, const dp_bound *b, const dp_error *first,
-                            const dp_error *loaded)
+void request_canary_retried(request *rq, const dp_bound *b, const canary_choice *choice,
+                            const dp_error *first, const dp_error *loaded)
 {
     char what[512];
 
-    count_equal(canary_of(rq));
+    count_compared(canary_of(rq), choice->generation);
     if (loaded->code == first->code)
         return;
     snprintf(what, sizeof(what), "error=\"%.200s\" loaded=\"%.200s\"", first->message,
              loaded->code != 0 ? loaded->message : "no error");
-    count_fault(canary_of(rq), dp_op_name(b->op), true, what);
+    count_fault(canary_of(rq), choice->generation, dp_op_name(b->op), true, what);
 }

@@ -384,11 +384,14 @@ typedef struct canary_report {
 } canary_report;
 
 /* The choice between the two builds for a call; kept in its `run`. */
-typedef enum canary_choice {
-    CANARY_OPEN, /* nothing yet */
-    CANARY_NOT_CHOSEN,
-    CANARY_CHOSEN,
-    CANARY_SERVED /* the context is that of the canary */
+typedef struct canary_choice {
+    enum {
+        CANARY_OPEN, /* nothing yet */
+        CANARY_NOT_CHOSEN,
+        CANARY_CHOSEN,
+        CANARY_SERVED /* the context is that of the canary */
+    } how;
+    uint64_t generation; /* CANARY_SERVED: of the canary, which may have ended meanwhile */
 } canary_choice;
 
 /* Let calls be served by the canary that dp_plugin_reload() has reported. */
@@ -397,8 +400,8 @@ void request_canary_start(request *rq, const canary_settings *how, const dp_plug
 int request_canary_end(request *rq, const char *plugin, bool promote, int drain_ms,
                        dp_plugin_report *report, dp_unload_report *gone, dp_error *err);
 void request_canary_report(request *rq, canary_report *out);
-/* Choose whether the canary serves the call `b`, which is about to run: *choice is CANARY_SERVED
- * then, and *copy has its arguments, for request_shadow_end(), or is NULL if its results cannot be
+/* Choose whether the canary serves the call `b`, which is about to run: choice->how is
+ * CANARY_SERVED then, and *copy has its arguments, for request_shadow_end(), or is NULL if its results cannot be
  * compared.  DP_EWORKER: as in request_shadow_begin(). */
 int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice,
                          struct shadow_call **copy);
@@ -406,8 +409,8 @@ int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice,
  * build, and tell request_canary_retried() with which errors the two ended; the written arguments
  * are what they were. */
 bool request_canary_retry(request *rq, const struct shadow_call *copy, int code);
-void request_canary_retried(request *rq, const dp_bound *b, const dp_error *first,
-                            const dp_error *loaded);
+void request_canary_retried(request *rq, const dp_bound *b, const canary_choice *choice,
+                            const dp_error *first, const dp_error *loaded);
 
 /* -- printing.c -- */
 

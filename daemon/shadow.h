@@ -48,6 +48,7 @@ typedef struct shadow_call {
     struct shadow_call *next; /* in the queue, or in the list of spare ones */
     shadow_judge *judge;      /* borrowed; NULL: the shadow's table counts the call */
     dp_ctx *ctx;              /* owned; the arrays below are in its memory */
+    uint64_t canary;          /* generation of the canary that served the call; 0: none did */
     uid_t uid;
     shadow_settings how; /* `device` "": each argument is on the device of the client's */
     uint64_t bytes;      /* counted for LIMIT_SHADOW_BYTES */

@@ -363,7 +363,7 @@ static int call_canary(request *rq, const dp_bound *b, dp_value *rets, struct sh
     dp_error_clear(err);
     rq->run->n_written = 0;
     rc = call(rq, b, rets, err);
-    request_canary_retried(rq, b, &first, err);
+    request_canary_retried(rq, b, &rq->run->canary, &first, err);
     if (*copy != NULL)
         request_shadow_end(rq, *copy, b, NULL);
     *copy = NULL;
@@ -383,7 +383,7 @@ static int run_call(request *rq, const op_call_params *p, dp_error *err)
         return run_ctx_error(rq, err);
     struct shadow_call *shadow = NULL;
     int rc = request_canary_begin(rq, &r->bound, &r->canary, &shadow);
-    bool canary = r->canary == CANARY_SERVED;
+    bool canary = r->canary.how == CANARY_SERVED;
     if (rc == 0 && !canary && rq->state->shadow != NULL)
         rc = request_shadow_begin(rq, &r->bound, &shadow);
     if (rc < 0)

@@ -11,8 +11,9 @@ static void begin(void)
     shadow_init(&s.shadow);
     s.shadow.stopping = true; /* no thread: nobody rolls the canary back */
     canary_init(&s.canary, &s);
-    s.canary.report = (canary_report){.state = CANARY_RUNS, .plugin = "trial", .differences = 2};
-    call = (shadow_call){.judge = &s.canary.judge};
+    s.canary.report =
+        (canary_report){.state = CANARY_RUNS, .plugin = "trial", .generation = 7, .differences = 2};
+    call = (shadow_call){.judge = &s.canary.judge, .canary = 7};
 }
 
 static void end(void)
@@ -61,9 +62,21 @@ START_TEST(leaves_after_differences)
 }
 END_TEST
 
+START_TEST(counts_no_calls_of_an_earlier_canary)
+{
+    atomic_store(&s.canary.chosen, true);
+    call.canary = 6;
+    for (int i = 0; i < 3; i++)
+        ended(&(shadow_outcome){.differs = true, .what = "late"});
+    counted(0, 0, CANARY_RUNS);
+    ck_assert(atomic_load(&s.canary.chosen));
+}
+END_TEST
+
 UNIT_SUITE(canary_counts)
 {
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, counts_what_was_compared);
     tcase_add_test(tc, leaves_after_differences);
+    tcase_add_test(tc, counts_no_calls_of_an_earlier_canary);
 }
