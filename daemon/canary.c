@@ -70,6 +70,7 @@ static void canary_ended(shadow_judge *j, const shadow_call *call, const shadow_
 void canary_init(canary *c, struct server *s)
 {
     *c = (canary){.judge.ended = canary_ended, .server = s};
+    pthread_mutex_init(&c->changes, NULL);
     pthread_mutex_init(&c->lock, NULL);
 }
 
@@ -92,13 +93,17 @@ static void roll_back(void *arg)
     dp_unload_report gone;
     dp_error err = DP_ERROR_INIT;
 
+    pthread_mutex_lock(&c->changes);
     pthread_mutex_lock(&c->lock);
     r = c->report;
     pthread_mutex_unlock(&c->lock);
-    if (r.state != CANARY_LEAVES ||
-        dp_plugin_canary_end(s->reg, r.plugin, false, 0, NULL, NULL, &gone, &err) < 0)
+    bool done = r.state == CANARY_LEAVES &&
+                dp_plugin_canary_end(s->reg, r.plugin, false, 0, NULL, NULL, &gone, &err) == 0;
+    if (done)
+        ended(c, CANARY_ROLLED_BACK);
+    pthread_mutex_unlock(&c->changes);
+    if (!done)
         return; /* it was ended meanwhile */
-    ended(c, CANARY_ROLLED_BACK);
     log_event(LOG_WARN, "canary.rolled_back",
               "plugin='%s' generation=%llu calls=%llu compared=%llu why=\"%s\"", r.plugin,
               (unsigned long long)r.generation, (unsigned long long)r.calls,
@@ -109,6 +114,16 @@ static void roll_back(void *arg)
 static canary *canary_of(const request *rq)
 {
     return &rq->conn->server->canary;
+}
+
+void request_canary_lock(request *rq)
+{
+    pthread_mutex_lock(&canary_of(rq)->changes);
+}
+
+void request_canary_unlock(request *rq)
+{
+    pthread_mutex_unlock(&canary_of(rq)->changes);
 }
 
 void request_canary_start(request *rq, const canary_settings *how, const dp_plugin_report *plugin)

@@ -18,6 +18,7 @@
 typedef struct canary {
     shadow_judge judge;
     struct server *server;
+    pthread_mutex_t changes;    /* of one change at a time; taken before all other locks */
     pthread_mutex_t lock;       /* of `report` and `how` */
     canary_report report;       /* of the canary, or of the last one */
     shadow_settings how;        /* its tolerances */

@@ -394,6 +394,10 @@ typedef struct canary_choice {
     uint64_t generation; /* CANARY_SERVED: of the canary, which may have ended meanwhile */
 } canary_choice;
 
+/* Between these two no other thread begins or ends a canary, so that the report tells which one the
+ * registry has.  Held around dp_plugin_reload(), dp_plugin_unload() and the next two functions. */
+void request_canary_lock(request *rq);
+void request_canary_unlock(request *rq);
 /* Let calls be served by the canary that dp_plugin_reload() has reported. */
 void request_canary_start(request *rq, const canary_settings *how, const dp_plugin_report *plugin);
 /* Do what dp_plugin_canary_end() does.  DP_EBUSY: it is being rolled back. */

@@ -118,10 +118,12 @@ int plugin_unload(request *rq, const plugin_unload_params *p, jw *w, dp_error *e
     if (!answer_reserve(w, REPORT_BYTES, err))
         return err->code;
     rq->daemon->info(rq->conn, &info);
+    request_canary_lock(rq);
     request_canary_end(rq, p->plugin, false, timeout, NULL, &canary, &none);
     request_shadow_pause(rq, timeout); /* their tensors would keep a backend from being unloaded */
     int rc = dp_plugin_unload(info.reg, p->plugin, timeout, p->force, &r, err);
     request_shadow_resume(rq);
+    request_canary_unlock(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.unload", p->plugin, err);
@@ -218,14 +220,16 @@ int plugin_reload(request *rq, const plugin_reload_params *p, jw *w, dp_error *e
     dp_load_options o = options_of(&info);
     o.drain_ms = timeout_of(p->timeout_ms);
     o.canary = canary;
+    request_canary_lock(rq);
     request_shadow_pause(rq, o.drain_ms);
     int rc = dp_plugin_reload(info.reg, p->plugin, &o, dp_ctx_arena(rq->ctx), &report, &old, err);
     request_shadow_resume(rq);
+    if (rc == 0 && canary)
+        request_canary_start(rq, &how, &report);
+    request_canary_unlock(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.reload", p->plugin, err);
-    if (canary)
-        request_canary_start(rq, &how, &report);
     answer_reload(rq, canary ? "canary.begin" : "plugin.reload", &report, &old, w);
     return 0;
 }
@@ -238,9 +242,11 @@ int plugin_promote(request *rq, const plugin_promote_params *p, jw *w, dp_error 
 
     if (!answer_reserve(w, REPORT_BYTES, err))
         return err->code;
+    request_canary_lock(rq);
     request_shadow_pause(rq, drain_ms);
     int rc = request_canary_end(rq, p->plugin, true, drain_ms, &report, &old, err);
     request_shadow_resume(rq);
+    request_canary_unlock(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.promote", p->plugin, err);
@@ -254,7 +260,9 @@ int plugin_rollback(request *rq, const plugin_rollback_params *p, jw *w, dp_erro
 
     if (!answer_reserve(w, REPORT_BYTES, err))
         return err->code;
+    request_canary_lock(rq);
     int rc = request_canary_end(rq, p->plugin, false, timeout_of(p->timeout_ms), NULL, &gone, err);
+    request_canary_unlock(rq);
     rq->daemon->plugins_changed(rq->conn);
     if (rc < 0)
         return log_failure("plugin.rollback", p->plugin, err);

@@ -8,6 +8,7 @@ import time
 
 from harness import BUILD, contains, equal, less, main, raises, wait_until
 from daemon import TestDaemon
+import dispatchd
 
 PLUGINS = os.path.join(BUILD, "tests", "plugins")
 DATA = [1.0, 2.0, 3.0]
@@ -254,6 +255,32 @@ def test_the_plugin_is_unloaded_in_the_middle(f):
     equal(f.entries(), [])
     equal(f.canary()["state"], "rolled back")
     raises(f.scale, "NotFound", "trial::scale")
+
+
+@fresh
+def test_no_canary_begins_while_the_plugin_is_unloaded(f):
+    """The unload waits for a shadow call. A canary that began meanwhile would end with it, and be reported as running."""
+    f.call("plugin.load", path=os.path.join(PLUGINS, "sleeps.so"))
+
+    def unload():
+        with f.connect() as d:
+            d.call("plugin.unload", plugin="trial")
+
+    f.call("session.set", shadow={"backend": "cpu", "share": 1})
+    f.d.op("sleeps::sleep", {"data": DATA}, 1000)
+    unloads = threading.Thread(target=unload)
+    unloads.start()
+    time.sleep(0.2)
+    with f.connect() as d:
+        try:
+            d.call("plugin.reload", plugin="trial", share=1, timeout_ms=1)
+        except dispatchd.NotFound:
+            pass  # it came after the unload
+    unloads.join()
+    equal(f.entries(), [])
+    equal((f.canary() or {"state": "none"})["state"] in ("none", "rolled back"), True, f"the canary: {f.canary()}")
+    f.call("session.set", shadow=None)
+    f.call("plugin.unload", plugin="sleeps")
 
 
 @fresh
