@@ -1,5 +1,6 @@
 /* canary.c -- chooses the calls that a canary serves, counts how they end, and rolls it back. */
 #include "canary.h"
+#include "methods/methods.h"
 #include "server.h"
 #include <stdio.h>
 #include <string.h>
@@ -207,8 +208,11 @@ int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, 
         choice->how = draw(c) ? CANARY_CHOSEN : CANARY_NOT_CHOSEN;
     if (choice->how != CANARY_CHOSEN || !dp_ctx_canary(rq->ctx, b->op))
         return 0;
-    bool ahead = go_ahead(c);
     dp_ctx_canary(rq->ctx, NULL); /* for the copies */
+    /* how long the loaded build's kernel takes tells nothing about the new one, which may hang */
+    if (!placement_may_take(rq, SIZE_MAX, false))
+        return DP_EWORKER;
+    bool ahead = go_ahead(c);
     if (ahead) {
         pthread_mutex_lock(&c->lock);
         shadow_settings how = c->how;

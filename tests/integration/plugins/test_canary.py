@@ -259,7 +259,7 @@ def test_the_plugin_is_unloaded_in_the_middle(f):
 
 @fresh
 def test_no_canary_begins_while_the_plugin_is_unloaded(f):
-    """The unload waits for a shadow call. A canary that began meanwhile would end with it, and be reported as running."""
+    """The unload waits for a shadow call. A canary that began meanwhile would end with it, unseen."""
     f.call("plugin.load", path=os.path.join(PLUGINS, "sleeps.so"))
 
     def unload():
@@ -281,6 +281,31 @@ def test_no_canary_begins_while_the_plugin_is_unloaded(f):
     equal((f.canary() or {"state": "none"})["state"] in ("none", "rolled back"), True, f"the canary: {f.canary()}")
     f.call("session.set", shadow=None)
     f.call("plugin.unload", plugin="sleeps")
+
+
+@fresh
+def test_a_canary_serves_no_call_on_the_thread_of_the_event_loop(f):
+    """That the loaded build's kernel is short proves nothing about the new one, which may hang."""
+    def count(name):
+        return f.call("server.status")[name]
+
+    def build():
+        f.d.op("trial::build", {"data": DATA})
+
+    def inline():
+        before = count("calls_inline")
+        for _ in range(20):
+            build()
+        return count("calls_inline") - before
+
+    wait_until(lambda: inline() == 20, "the call is proven short")
+    f.begin("trial_good")
+    before = count("calls_worker")
+    for _ in range(40):
+        build()
+    served = f.canary()["calls"]
+    less(0, served)
+    less(served - 1, count("calls_worker") - before, "calls on worker threads")
 
 
 @fresh
