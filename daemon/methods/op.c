@@ -353,7 +353,7 @@ static int bind_call(request *rq, const op_call_params *p, dp_error *err)
 /* Run the call that the canary of a plugin serves.  If it fails, the loaded build runs it, too, and
  * answers the client. */
 static int call_canary(request *rq, const dp_bound *b, dp_value *rets, struct shadow_call **copy,
-                       dp_error *err)
+                       bool trace, dp_error *err)
 {
     int rc = call(rq, b, rets, err);
 
@@ -362,6 +362,8 @@ static int call_canary(request *rq, const dp_bound *b, dp_value *rets, struct sh
     const dp_error first = *err;
     dp_error_clear(err);
     rq->run->n_written = 0;
+    if (trace) /* the answer tells which code gave it; there is memory, as for the first trace */
+        dp_ctx_trace(rq->ctx, true);
     rc = call(rq, b, rets, err);
     request_canary_retried(rq, b, &rq->run->canary, &first, err);
     if (*copy != NULL)
@@ -388,7 +390,7 @@ static int run_call(request *rq, const op_call_params *p, dp_error *err)
         rc = request_shadow_begin(rq, &r->bound, &shadow);
     if (rc < 0)
         return rc;
-    rc = canary ? call_canary(rq, &r->bound, r->rets, &shadow, err)
+    rc = canary ? call_canary(rq, &r->bound, r->rets, &shadow, p->trace, err)
                 : call(rq, &r->bound, r->rets, err);
     r->called = rc == 0;
     if (shadow != NULL)

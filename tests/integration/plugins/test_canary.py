@@ -132,6 +132,15 @@ def test_calls_that_fail_are_answered_by_the_loaded_build(f):
 
 
 @fresh
+def test_the_trace_of_a_call_that_failed_is_that_of_the_answer(f):
+    canary = f.begin("trial_fails", differences=3)["generation"]
+    trace = f.call("op.call", op="trial::twice", args=[{"data": DATA}], trace=True)["trace"]
+    equal(f.canary()["failed"], 1)
+    equal([(s["op"], s["generation"] < canary) for s in trace if s["plugin"] == "trial"],
+          [("trial::twice", True), ("trial::scale", True), ("trial::scale", True)])
+
+
+@fresh
 def test_errors_of_both_builds_are_equal(f):
     f.begin("trial_good")
     for _ in range(5):
