@@ -81,7 +81,7 @@ def test_a_good_build_serves_its_share_and_is_promoted(f):
         equal(f.scale(), TWO)
     wait_until(lambda: f.scale() == TWO and f.canary()["compared"] > 10, "they are compared")
     c = f.canary()
-    less(20, c["calls"], "calls of the canary")
+    less(c["compared"] - 1, c["calls"], "calls of the canary")
     equal((c["plugin"], c["generation"], c["state"], c["differs"], c["failed"]), ("trial", new, "runs", 0, 0))
     promoted = f.call("plugin.promote", plugin="trial")
     equal((promoted["generation"], promoted["old"]["generation"]), (new, old))
@@ -101,7 +101,8 @@ def test_a_wrong_build_is_rolled_back_by_itself(f):
     answers = []
     wait_until(lambda: answers.append(f.scale()) or f.canary()["state"] == "rolled back", "it is rolled back")
     c = f.ended()
-    equal((c["generation"], c["differs"], c["failed"]), (new, 1, 0))
+    equal((c["generation"], c["failed"]), (new, 0))
+    less(0, c["differs"], "those that were ahead may differ, too")
     contains(c["why"], "trial::scale differs: ")
     wrong = sum(a != TWO for a in answers)
     less(wrong, 50, "wrong answers")
