@@ -405,8 +405,8 @@ int request_canary_end(request *rq, const char *plugin, bool promote, int drain_
                        dp_plugin_report *report, dp_unload_report *gone, dp_error *err);
 void request_canary_report(request *rq, canary_report *out);
 /* Choose whether the canary serves the call `b`, which is about to run: choice->how is
- * CANARY_SERVED then, and *copy has its arguments, for request_shadow_end(), or is NULL if its results cannot be
- * compared.  DP_EWORKER: as in request_shadow_begin(). */
+ * CANARY_SERVED then, and *copy has its arguments, for request_shadow_end(), or is NULL if its
+ * results cannot be compared.  DP_EWORKER: as in request_shadow_begin(), and on the main thread. */
 int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice,
                          struct shadow_call **copy);
 /* A call that the canary served has ended with `code`.  true: run it once more, with the loaded
