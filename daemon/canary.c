@@ -195,6 +195,17 @@ static bool go_ahead(canary *c)
     return false;
 }
 
+/* May the call `b` be repeated if it fails with the canary?  Without copies of its arguments, only
+ * if it changes nothing: no argument, no random state and no object. */
+static bool may_repeat(request *rq, const dp_bound *b, const shadow_call *copy)
+{
+    bool may = copy != NULL || (b->written == 0 && !dp_bound_random(rq->ctx, b));
+
+    for (uint32_t i = 0; copy == NULL && may && i < b->n_args; i++)
+        may = b->args[i].tag != DP_TAG_GENERATOR && b->args[i].tag != DP_TAG_OBJECT;
+    return may;
+}
+
 int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, shadow_call **copy)
 {
     canary *c = canary_of(rq);
@@ -227,8 +238,7 @@ int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, 
     if (rc < 0)
         return rc;
     choice->how = CANARY_SERVED;
-    /* without copies, a failed call that may have written its arguments could not be repeated */
-    if (!ahead || (*copy == NULL && b->written != 0) || !dp_ctx_canary(rq->ctx, b->op)) {
+    if (!ahead || !may_repeat(rq, b, *copy) || !dp_ctx_canary(rq->ctx, b->op)) {
         choice->how = CANARY_NOT_CHOSEN;
         if (*copy != NULL)
             request_shadow_end(rq, *copy, b, NULL);
@@ -254,6 +264,8 @@ void request_canary_retried(request *rq, const dp_bound *b, const canary_choice 
 {
     char what[512];
 
+    if (first->code == DP_ERESOURCE)
+        return; /* that may be chance */
     count_compared(canary_of(rq), choice->generation);
     if (loaded->code == first->code)
         return;

@@ -96,7 +96,8 @@ class Fixture:
         call = self.d.call
         status = call("server.status")
         snapshots = status.pop("snapshots")
-        names = {k: v for k, v in without(status, CHANGING).items() if k not in ("running", "stuck", "holders", "shadow")}
+        ended = ("running", "stuck", "holders", "shadow", "canaries")
+        names = {k: v for k, v in without(status, CHANGING).items() if k not in ended}
         state = {"status": names, "tensors": call("tensor.list"), "names": call("tensor.names"),
                  "objects": call("object.list"), "session": call("session.get"), "store": without(call("store.stats"), CHANGING),
                  "sync": call("session.sync")}
@@ -268,6 +269,20 @@ def shadowed_gone(f, kept, result):
     f.d.call("session.set", shadow=None)
     outputs(f, kept, result)
     wait_until(lambda: f.d.call("server.status")["live_tensors"] == 0, "the shadow call has ended")
+
+
+def served(f):
+    """A canary serves the call; if it lacks memory, the loaded build answers."""
+    f.d.call("plugin.load", path="trial")
+    f.d.call("plugin.reload", plugin="trial", share=1)
+    return {"op": "trial::twice", "args": [{"data": [1.0, 2.0]}]}, None
+
+
+def served_gone(f, kept, result):
+    outputs(f, kept, result)
+    equal(f.d.call("server.status")["canaries"][0]["state"], "runs", "a lack of memory is no fault of the canary")
+    equal(f.d.call("plugin.unload", plugin="trial")["unmapped"], True)
+    wait_until(lambda: f.d.call("server.status")["live_tensors"] == 0, "the comparison has ended")
 
 
 def graph(f):
@@ -507,6 +522,7 @@ CASES = [
     Case("op.call", lambda f: (lambda x: ({"op": "aten::exp", "args": [{"tensor": x}]}, [x]))(
         f.tensor(1, 2, requires_grad=True)), outputs),
     Case("op.call", shadowed(call_on_tensors(2, "aten::add.Tensor")), shadowed_gone),
+    Case("op.call", served, served_gone),
     *[Case("op.call", plain(op="grad::" + op, args=args), outputs) for op, args in FORMULAS],
     Case("op.call", plain(op="packed::prepack", args=[{"data": [[1.0, 2.0]]}, 1.0, ""]),
          lambda f, kept, r: f.d.call("object.release", objects=[r["outputs"][0]["object"]])),
