@@ -160,8 +160,8 @@ bool table_fits(const cJSON *rows, const column *columns, size_t n);
 /* Print `header`, then, from column `indent` on, the array of strings `words`, wrapped to the
  * terminal's width. */
 void print_wrapped(const char *header, int indent, const cJSON *words);
-/* Print a line "name  value" for each member of an object, except members whose value is an array
- * or object that begins with an object. */
+/* Print a line "name  value" for each member of an object, except members whose value is an empty
+ * array, or an array or object that begins with an object. */
 void print_members(const cJSON *object);
 
 char *json_text(const cJSON *j); /* numbers keep every digit; returns owned text */

@@ -281,8 +281,8 @@ void print_members(const cJSON *object)
 
     cJSON_ArrayForEach(item, object)
     {
-        if (cJSON_IsObject(item->child))
-            continue;
+        if (cJSON_IsObject(item->child) || (cJSON_IsArray(item) && item->child == NULL))
+            continue; /* rows of a table, or none */
         char *text = cell_text(object, item->string);
         printf("%-14s  %s\n", item->string, text);
         free(text);

@@ -236,6 +236,7 @@ def test_sessions_and_tensors(f):
 
 def test_status_and_raw(f):
     contains(f.ctl("status")[0], "plugins")
+    equal([line for line in f.ctl("status")[0].splitlines() if len(line.split()) == 1], [], "names without a value")
     contains(" ".join(f.ctl("status")[0].split()), "sessions hold count bytes names 0 0 tensors 0 0 intermediates 0 0")
     equal(f.json("raw", "registry.list", '{"match":"tutorial::scale"}'), {"ops": ["tutorial::scale"]})
     equal(json.loads(f.ctl("raw", "registry.check")[0])["ok"], True)
