@@ -388,6 +388,19 @@ static bool read_handle(cli *c, dpc_request *r, int64_t *storage, dpc_error *err
     return ok;
 }
 
+/* Say why no tensor can be made on the device, and where a device that is not there comes from. */
+static void print_no_device(const target *t, const dpc_error *err)
+{
+    fprintf(stderr, "dispatchctl: device %s: %s\n", t->device, err->message);
+    if (strncmp(err->message, "no device '", 11) != 0 &&
+        strstr(err->message, " has no device in this process") == NULL)
+        return;
+    fprintf(stderr, "dispatchctl: %s\n",
+            t->mine ? "the file of --plugin does not bring this device"
+                    : "a plugin brings a device: 'dispatchctl plugin load ./FILE.so', or "
+                      "'dispatchctl conform --plugin FILE.so', with a daemon of its own");
+}
+
 bool target_probe(target *t)
 {
     input in = {.geometry = {.ndim = 1, .shape = {4}}, .dtype = DPC_FLOAT32};
@@ -400,7 +413,7 @@ bool target_probe(target *t)
     in.bytes = bytes;
     in.nbytes = sizeof(bytes);
     if (!read_handle(t->c, create(&in, t->device, handles[0]), &storages[0], &err)) {
-        fprintf(stderr, "dispatchctl: device %s: %s\n", t->device, err.message);
+        print_no_device(t, &err);
         return false;
     }
     dpc_request *r = need(dpc_op_new("aten::as_strided"));

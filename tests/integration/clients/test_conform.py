@@ -118,6 +118,10 @@ def test_words_that_are_wrong(f):
     contains(f.conform("--device", "cpu", "--op", "nosuch", status=2)[1], "no operator contains 'nosuch'")
     contains(f.conform("--device", "npu9", "--op", "aten::neg", status=1)[1], "no device 'npu9'; there are cpu,")
     contains(f.conform("--device", "cpu", "--against", "npu9", "--op", "aten::neg", status=1)[1], "no device 'npu9'")
+    for device in ("npu9", "cuda"):
+        words = ("--device", device, "--op", "aten::neg")
+        contains(f.conform(*words, status=1)[1], "'dispatchctl plugin load ./FILE.so', or 'dispatchctl conform --plugin")
+        contains(f.conform(*words, "--plugin", NPU, status=1)[1], "the file of --plugin does not bring this device")
     contains(f.conform("--device", "cpu", "--against", "/nonexistent/s", "--op", "aten::neg", status=3)[1],
              "no daemon at '/nonexistent/s'")
     contains(f.conform("--device", "cpu", "--op", "aten::neg", "--socket", "/nonexistent/s", status=3)[1],
