@@ -168,7 +168,6 @@ static int conform(cli *c)
 
     if (!take_options(c, &o))
         return CLI_USAGE;
-    const char *first[] = {o.plugin, NULL}, *second[] = {o.other, NULL};
     char *path = o.samples ? text_printf("%s", o.samples) : samples_path();
     bool ok = samples_read(&from, path, o.op);
     free(path);
@@ -181,6 +180,9 @@ static int conform(cli *c)
         samples_free(&from);
         return CLI_USAGE;
     }
+    char *plugin = o.plugin ? host_plugin(o.plugin) : NULL;
+    char *other = o.other ? host_plugin(o.other) : NULL;
+    const char *first[] = {plugin, NULL}, *second[] = {other, NULL};
     int rc = find_targets(c, &o, &h, first, second);
     if (rc == CLI_OK)
         rc = schemas_read(&ops, h.on.c, &from);
@@ -197,6 +199,8 @@ static int conform(cli *c)
         schemas_free(&ops);
     }
     release_targets(&h);
+    free(plugin);
+    free(other);
     samples_free(&from);
     return rc;
 }

@@ -246,6 +246,9 @@ typedef struct host {
 /* Return the path of the first of `names` (the last one is NULL) that exists beside this program;
  * owned.  None does: the last one's. */
 char *find_file(const char *const *names);
+/* Return the path by which a daemon of this command finds the plugin `word`, owned.  A file of this
+ * folder comes first: to the daemon a word without a slash is a name in its folders of plugins. */
+char *host_plugin(const char *word);
 /* Start the daemon and connect to it.  `plugins`: files, borrowed. false: a message was printed. */
 bool host_start(host *h, const char *const *plugins);
 /* Connect to a daemon that runs.  No wait for it is without end: a kernel may block it.  false: a

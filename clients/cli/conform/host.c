@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +43,15 @@ char *find_file(const char *const *names)
         }
     }
     return path;
+}
+
+char *host_plugin(const char *word)
+{
+    struct stat st;
+
+    if (strchr(word, '/') == NULL && stat(word, &st) == 0 && S_ISREG(st.st_mode))
+        return text_printf("./%s", word);
+    return text_printf("%s", word);
 }
 
 /* -- files -- */

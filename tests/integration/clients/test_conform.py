@@ -21,9 +21,9 @@ class Fixture(TestDaemon):
     def environment(self, **more):
         return {**os.environ, "DISPATCHD_SOCKET": self.socket, "TMPDIR": self.dir, **more}
 
-    def conform(self, *words, status=0, **env):
+    def conform(self, *words, status=0, cwd=None, **env):
         """Run conform; returns (standard output, standard error)."""
-        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=240,
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=240, cwd=cwd,
                               env=self.environment(**env))
         equal(done.returncode, status, f"exit code of {words}; {done.stdout}{done.stderr}")
         equal([n for n in os.listdir(self.dir) if n.startswith("conform-")], [], "folders that were left")
@@ -212,6 +212,16 @@ def test_a_daemon_of_its_own(f):
     report = f.json("--device", "npu", "--plugin", NPU, UNRULY, "--op", "aten::neg", "--dtype", "float32",
                     UNRULY_NEG="wrong", status=1)
     equal(verdicts(report)["aten::neg", "float32"], "differs")
+
+
+def test_a_plugin_of_this_folder(f):
+    """A word without a slash is a file of this folder; if there is none, a name in the daemon's folders."""
+    words = ("--device", "npu", "--op", "aten::neg", "--dtype", "int8")
+    for files in (["npu.so"], ["npu.so", "npu.so"]):
+        equal(f.json(*words, "--plugin", *files, cwd=PLUGINS)["counts"].keys(), {"fell back"})
+    folder = f.file("elsewhere")
+    os.makedirs(os.path.join(folder, "npu.so"))
+    contains(f.conform(*words, "--plugin", "npu.so", cwd=folder, status=3)[1], "no file 'npu.so.so'")
 
 
 def test_another_daemon(f):
