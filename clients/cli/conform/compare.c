@@ -349,6 +349,36 @@ static bool is_storage(const input *in, const result_value *after)
            after->geometry.shape[0] == in->geometry.elements;
 }
 
+/* Do results of the call belong on the device of its arguments?  Without one they are on the CPU
+ * where no device is named, and those of some operators are always: the lengths of sequences. */
+static bool follows_device(const trial *t)
+{
+    static const char *const to_cpu[] = {"aten::_to_cpu", "aten::_pack_padded_sequence",
+                                         "aten::_pad_packed_sequence"};
+    bool any = false;
+
+    for (size_t i = 0; i < COUNT(to_cpu); i++)
+        if (strcmp(t->op, to_cpu[i]) == 0)
+            return false;
+    for (size_t i = 0; i < t->n; i++)
+        any = any || !t->inputs[i].on_cpu;
+    return any;
+}
+
+/* Return owned text that says where an output lies, if it lies elsewhere than on the device and the
+ * reference's does not; NULL: both lie where they should, or verb replay, which moves tensors from
+ * device to device, does not say where that is. */
+static char *compare_places(const trial *t, const outcome *want, const outcome *got, size_t i)
+{
+    const result_value *w = &want->values[i], *g = &got->values[i];
+
+    if (!w->is_tensor || !g->is_tensor || want->place == NULL || got->place == NULL ||
+        strcmp(w->device, want->place) != 0 || strcmp(g->device, got->place) == 0 ||
+        !follows_device(t))
+        return NULL;
+    return text_printf("on device %s, want %s", g->device, got->place);
+}
+
 static char *compare_outcomes(const trial *t, const outcome *want, const outcome *got)
 {
     int kind = kind_of(t->op);
@@ -357,7 +387,8 @@ static char *compare_outcomes(const trial *t, const outcome *want, const outcome
     if (want->n != got->n)
         return text_printf("%zu outputs, want %zu", got->n, want->n);
     for (size_t i = 0; i < want->n; i++)
-        if ((text = compare_values(&want->values[i], &got->values[i], kind, NULL)) != NULL)
+        if ((text = compare_values(&want->values[i], &got->values[i], kind, NULL)) != NULL ||
+            (text = compare_places(t, want, got, i)) != NULL)
             return at_value("output", i, "", text);
     for (size_t i = 0; i < want->n_after; i++)
         if ((text = compare_values(&want->after[i], &got->after[i], kind,

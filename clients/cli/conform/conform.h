@@ -174,6 +174,7 @@ typedef struct target {
     cli *c;
     struct host *mine; /* the daemon, if this command has started it, else NULL */
     const char *device;
+    char place[64];  /* the device as the daemon names it: "npu:0" */
     bool views;      /* as_strided gives views there */
     int deadline_ms; /* of a call; 0: CONFORM_DEADLINE_MS */
 } target;
@@ -190,7 +191,8 @@ typedef struct result_value {
     bool is_tensor;
     dpc_dtype dtype;
     geometry geometry; /* packed */
-    void *bytes;       /* owned */
+    char device[64];
+    void *bytes; /* owned */
     size_t nbytes;
     char *text; /* owned: a value that is no tensor, as JSON */
 } result_value;
@@ -201,6 +203,7 @@ typedef struct outcome {
     char message[1024]; /* the error's message */
     char *fell_back;    /* owned: the operators that fell back; NULL: none, or not asked */
     double kernel_ns;   /* in the kernel */
+    const char *place;  /* the target's, borrowed; NULL: unknown */
     size_t n, n_after;
     result_value *values; /* [n]: what was returned */
     result_value *after;  /* [n_after]: the inputs after the call */
@@ -223,8 +226,8 @@ typedef struct trial_times {
 bool trial_time(const trial *t, const target *on, trial_times *out);
 /* Set `*out`, which is empty, to a copy of what was read of a tensor. */
 void value_of_tensor(result_value *out, const dpc_tensor *t);
-/* Find out whether as_strided gives views on the device.  false: no tensor can be made there, and a
- * message was printed. */
+/* Find out the name of the device, and whether as_strided gives views there.  false: no tensor can
+ * be made there, and a message was printed. */
 bool target_probe(target *t);
 /* Return the call as text: "aten::add.Tensor(float32[3], float32[], alpha=2), strided"; owned. */
 char *trial_text(const trial *t);

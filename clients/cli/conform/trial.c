@@ -149,6 +149,7 @@ void value_of_tensor(result_value *out, const dpc_tensor *t)
     out->geometry.ndim = t->ndim;
     memcpy(out->geometry.shape, t->shape, (size_t)t->ndim * sizeof(*t->shape));
     geometry_pack(&out->geometry);
+    memcpy(out->device, t->device, sizeof(out->device));
     out->nbytes = t->data ? t->nbytes : 0;
     out->bytes = need(malloc(out->nbytes + 1));
     if (out->nbytes > 0)
@@ -240,7 +241,7 @@ void trial_run(const trial *t, const target *on, bool trace, outcome *out)
     int64_t handles[CONFORM_TENSORS];
     flight f = flight_to(on);
 
-    memset(out, 0, sizeof(*out));
+    *out = (outcome){.place = on->place};
     for (size_t i = 0; i < t->n; i++) {
         handles[i] = dpc_handle_new(f.client);
         launch(&f, create(&t->inputs[i], on->device, handles[i]));
@@ -371,19 +372,16 @@ bool trial_time(const trial *t, const target *on, trial_times *out)
 
 /* -- views -- */
 
-static bool read_handle(cli *c, dpc_request *r, int64_t *storage, dpc_error *err)
+static bool read_handle(cli *c, dpc_request *r, dpc_tensor *t, dpc_error *err)
 {
     dpc_answer *a;
-    dpc_tensor t;
     bool ok = dpc_call(c->client, r, &a, err) == 0;
 
     dpc_request_free(r);
     if (!ok)
         return false;
     const dpc_value *v = dpc_answer_outputs(a) > 0 ? dpc_answer_output(a, 0) : dpc_answer_result(a);
-    ok = dpc_value_tensor(a, v, &t, err) == 0;
-    if (ok)
-        *storage = t.storage;
+    ok = dpc_value_tensor(a, v, t, err) == 0;
     dpc_answer_free(a);
     return ok;
 }
@@ -406,23 +404,25 @@ bool target_probe(target *t)
     input in = {.geometry = {.ndim = 1, .shape = {4}}, .dtype = DPC_FLOAT32};
     float bytes[4] = {0};
     int64_t handles[2] = {dpc_handle_new(t->c->client), dpc_handle_new(t->c->client)}, size = 2,
-            stride = 1, storages[2];
+            stride = 1;
+    dpc_tensor made, view;
     dpc_error err;
 
     geometry_pack(&in.geometry);
     in.bytes = bytes;
     in.nbytes = sizeof(bytes);
-    if (!read_handle(t->c, create(&in, t->device, handles[0]), &storages[0], &err)) {
+    if (!read_handle(t->c, create(&in, t->device, handles[0]), &made, &err)) {
         print_no_device(t, &err);
         return false;
     }
+    memcpy(t->place, made.device, sizeof(t->place));
     dpc_request *r = need(dpc_op_new("aten::as_strided"));
     dpc_add_tensor(r, NULL, handles[0]);
     dpc_add_ints(r, NULL, &size, 1);
     dpc_add_ints(r, NULL, &stride, 1);
     dpc_add_int(r, NULL, 0);
     dpc_set_into(r, &handles[1], 1);
-    t->views = read_handle(t->c, r, &storages[1], &err) && storages[0] == storages[1];
+    t->views = read_handle(t->c, r, &view, &err) && view.storage == made.storage;
     dpc_tensor_release(t->c->client, handles, 2, &err);
     return true;
 }

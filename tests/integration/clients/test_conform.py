@@ -269,6 +269,29 @@ def test_writes_behind_its_outputs(f):
     contains(cell["why"], "or its surroundings, after the call: element [")
 
 
+def test_writes_before_its_outputs(f):
+    report = f.json("--device", "npu", "--plugin", UNRULY, "--op", "aten::neg", "--dtype", "float32", UNRULY_NEG="before",
+                    status=1)
+    cell = next(c for c in report["cells"] if c["op"] == "aten::neg")
+    equal(cell["verdict"], "differs")
+    contains(cell["why"], "or its surroundings, after the call: element [")
+
+
+def test_lies_about_its_device(f):
+    """A result on the CPU has the right elements, and is still no result of the device."""
+    for lie, why in (("elsewhere", "output 0: on device cpu, want npu:0"), ("nowhere", "npu:9"),
+                     ("dtype", "output 0: dtype float64, want float32")):
+        report = f.json("--device", "npu", "--plugin", UNRULY, "--samples", one_sample(f), UNRULY_NEG=lie, status=1)
+        cell = next(c for c in report["cells"] if c["op"] == "aten::neg")
+        equal((cell["verdict"], report["complete"], report["restarts"]), ("differs", True, 0), lie)
+        contains(cell["why"], why)
+    with TestDaemon("--plugin", UNRULY) as other:
+        honest = ("--device", "npu", "--samples", one_sample(f), "--against", other.socket)
+        equal(f.json(*honest, "--plugin", UNRULY)["counts"].keys(), {"fell back"})
+        contains([c["why"] for c in f.json(*honest, "--plugin", UNRULY, UNRULY_NEG="elsewhere", status=1)["cells"]],
+                 "output 0: on device cpu, want npu:0")
+
+
 def begin(f, *words, **env):
     """Start conform on all samples, and wait until it calls operators."""
     with f.connect() as d:
