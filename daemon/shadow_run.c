@@ -113,6 +113,7 @@ void shadow_run(shadow_call *c, const dp_cancel_flag *cancel, shadow_outcome *ou
     uint32_t n = c->bound.n_rets + c->bound.n_args;
     dp_value *got = dp_arena_alloc_n(dp_ctx_arena(c->ctx), n, sizeof(*got));
     dp_device device;
+    bool at_home = c->how.device[0] == '\0'; /* the code that a canary may replace */
 
     *out = (shadow_outcome){0};
     for (uint32_t i = 0; got != NULL && i < n; i++)
@@ -124,7 +125,6 @@ void shadow_run(shadow_call *c, const dp_cancel_flag *cancel, shadow_outcome *ou
     int rc = got != NULL ? dp_ctx_begin(c->ctx)
                          : dp_fail(c->ctx, DP_ERESOURCE, "out of memory: results of a shadow call");
     if (rc == 0) {
-        bool at_home = c->how.device[0] == '\0';
         rc = at_home ? 0 : dp_device_parse(c->how.device, &device, dp_ctx_error(c->ctx));
         if (rc == 0)
             rc = run_on(c, at_home ? NULL : &device, got);
@@ -133,7 +133,8 @@ void shadow_run(shadow_call *c, const dp_cancel_flag *cancel, shadow_outcome *ou
     if (rc < 0)
         fail(c, rc, "the call", out);
     for (uint32_t i = 0; rc == 0 && i < n; i++)
-        rc = shadow_compare(c->ctx, &c->how, i, &c->want[i], &got[i], out);
+        rc = at_home ? shadow_compare(c->ctx, &c->how, i, &got[i], &c->want[i], out)
+                     : shadow_compare(c->ctx, &c->how, i, &c->want[i], &got[i], out);
     if (rc < 0 && !out->failed && !out->cancelled)
         fail(c, rc, "the comparison", out);
     for (uint32_t i = 0; got != NULL && i < n; i++)

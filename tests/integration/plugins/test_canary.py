@@ -104,6 +104,7 @@ def test_a_wrong_build_is_rolled_back_by_itself(f):
     equal((c["generation"], c["failed"]), (new, 0))
     less(0, c["differs"], "those that were ahead may differ, too")
     contains(c["why"], "trial::scale differs: ")
+    contains(c["why"], "expected=6 got=9", "the loaded build's element is the expected one")
     wrong = sum(a != TWO for a in answers)
     less(wrong, 50, "wrong answers")
     less(0, wrong, "wrong answers")
