@@ -235,7 +235,9 @@ int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, 
         else
             (*copy)->canary = choice->generation;
     }
-    if (rc < 0)
+    if (rc == DP_EBUSY) /* it could be compared, but not now */
+        ahead = false;
+    else if (rc < 0)
         return rc;
     choice->how = CANARY_SERVED;
     if (!ahead || !may_repeat(rq, b, *copy) || !dp_ctx_canary(rq->ctx, b->op)) {

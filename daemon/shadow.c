@@ -329,7 +329,7 @@ int shadow_begin(request *rq, const dp_bound *b, const shadow_settings *how, sha
         count_dropped(s, &like);
         atomic_fetch_sub(&s->n, 1);
         atomic_fetch_sub(&s->bytes, like.bytes);
-        return 0;
+        return DP_EBUSY;
     }
     *c = (shadow_call){.ctx = c->ctx, .uid = like.uid, .how = *how, .bytes = bytes};
     prepare(c, rq);
@@ -342,7 +342,7 @@ int shadow_begin(request *rq, const dp_bound *b, const shadow_settings *how, sha
     if (rc != DP_EVALUE) /* otherwise its arguments share memory: it is none to shadow */
         count_dropped(s, &like);
     put_back(s, c, NULL);
-    return 0;
+    return rc != DP_EVALUE ? DP_EBUSY : 0;
 }
 
 int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
@@ -354,7 +354,7 @@ int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
     int rc = draw(how) ? shadow_begin(rq, b, how, NULL, out) : 0;
     if (rc == DP_EWORKER)
         how->draws = drawn; /* so that the worker draws the same */
-    return rc;
+    return rc != DP_EBUSY ? rc : 0;
 }
 
 bool shadow_errand(shadow *s, void (*errand)(void *), void *arg)

@@ -94,7 +94,8 @@ bool shadow_stop(shadow *s, uint64_t deadline);
 void shadow_fini(shadow *s);
 
 /* Take the arguments of the call `b` for a shadow call of `how`, as request_shadow_begin() does for
- * a call that was chosen.  `judge`: counts it, if *out is set. */
+ * a call that was chosen.  `judge`: counts it, if *out is set.  DP_EBUSY: it was dropped, since
+ * there is no room for it. */
 int shadow_begin(request *rq, const dp_bound *b, const shadow_settings *how, shadow_judge *judge,
                  shadow_call **out);
 /* Let the thread call errand(arg) before its next shadow call.  An errand that has not begun is

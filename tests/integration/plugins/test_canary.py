@@ -3,6 +3,7 @@ results are compared with those of the loaded build, and it is promoted or rolle
 
 import os
 import shutil
+import tempfile
 import threading
 import time
 
@@ -16,8 +17,8 @@ TWO, FOUR = [2.0, 4.0, 6.0], [4.0, 8.0, 12.0]
 
 
 class Fixture:
-    def __init__(self):
-        self.daemon = TestDaemon()
+    def __init__(self, *options):
+        self.daemon = TestDaemon(*options)
         self.connect = self.daemon.connect
         self.d = self.connect()
         self.path = os.path.join(self.daemon.dir, "trial.so")
@@ -317,6 +318,18 @@ def test_a_canary_serves_no_call_on_the_thread_of_the_event_loop(f):
     served = f.canary()["calls"]
     less(0, served)
     less(served - 1, count("calls_worker") - before, "calls on worker threads")
+
+
+def test_no_call_is_served_without_room_for_its_comparison():
+    """Otherwise a wrong build would answer any number of calls while other shadow calls fill the queue."""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as conf:
+        conf.write("shadow_queue = 0\n")
+        conf.flush()
+        f = Fixture("--config", conf.name)
+        f.begin("trial_wrong")
+        equal([f.scale() for _ in range(20)], [TWO] * 20)
+        equal((f.canary()["state"], f.canary()["calls"]), ("runs", 0))
+        f.finish()
 
 
 @fresh
