@@ -2,17 +2,26 @@
 #include "shadow.h"
 #include <string.h>
 
-/* Operators whose results have elements without a defined value. */
-static const char *const undefined[] = {
-    "aten::empty_like", "aten::new_empty", "aten::new_empty_strided", "aten::resize",
-    "aten::resize_",    "aten::resize_as", "aten::resize_as_",        "aten::set_"};
+/* Operators whose results on copies of the arguments need not be equal. */
+static const char *const differing[] = {
+    /* elements without a defined value */
+    "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty",
+    "aten::new_empty_strided", "aten::resize", "aten::resize_", "aten::resize_as",
+    "aten::resize_as_", "aten::set_",
+    /* elements of the storage that the argument, a view, does not have */
+    "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter",
+    "aten::_reshape_alias_copy",
+    /* facts about the tensor itself */
+    "aten::_has_same_storage_numel", "aten::_version", "aten::is_conj", "aten::is_inference",
+    "aten::is_leaf", "aten::is_neg", "aten::is_pinned", "aten::is_set_to", "aten::output_nr",
+    "aten::retains_grad"};
 
-static bool has_undefined(const char *op)
+static bool differs_on_copies(const char *op)
 {
     size_t n = strcspn(op, "."); /* without the overload */
 
-    for (size_t i = 0; i < sizeof(undefined) / sizeof(undefined[0]); i++)
-        if (strlen(undefined[i]) == n && strncmp(undefined[i], op, n) == 0)
+    for (size_t i = 0; i < sizeof(differing) / sizeof(differing[0]); i++)
+        if (strlen(differing[i]) == n && strncmp(differing[i], op, n) == 0)
             return true;
     return false;
 }
@@ -87,7 +96,7 @@ bool shadow_fits(dp_ctx *ctx, const dp_bound *b, uint64_t *bytes)
     for (uint32_t i = 0; fits && i < b->n_args; i++)
         fits = add_bytes(&b->args[i], bytes, &n_tensors);
     /* without a tensor, the call's arguments do not choose the backend */
-    return fits && n_tensors > 0 && !has_undefined(dp_op_name(b->op)) && schema_fits(ctx, b);
+    return fits && n_tensors > 0 && !differs_on_copies(dp_op_name(b->op)) && schema_fits(ctx, b);
 }
 
 /* -- arguments -- */

@@ -51,6 +51,13 @@ class Fixture:
     def scale(self, op="trial::scale", d=None):
         return (d or self.d).op(op, {"data": DATA}, returns="data")["data"]
 
+    def tensor(self, data):
+        """A new tensor, as an argument."""
+        return {"tensor": self.call("tensor.create", data=data)["tensor"]}
+
+    def view(self, op, *args):
+        return {"tensor": self.d.op(op, *args)["tensor"]}
+
     def values(self, x):
         return self.call("tensor.read", tensor=x["tensor"])["data"]
 
@@ -343,6 +350,34 @@ def test_a_client_leaves_in_the_middle(f):
     wait_until(lambda: f.call("server.status")["sessions"] == 1, "they are gone")
     f.call("plugin.rollback", plugin="trial")
     equal([f.scale() for _ in range(10)], [TWO] * 10)
+
+
+def of_itself(f, calls, compared):
+    """Let plugin `cpu` have its own build as a canary, run calls(), and return the counts once so many are compared."""
+    f.call("plugin.reload", plugin="cpu", share=1, differences=1000)
+    calls()
+    f.d.op("aten::neg", {"data": DATA})  # its comparison comes last
+    wait_until(lambda: f.canary()["compared"] >= compared + 1, "the calls are compared")
+    c = f.canary()
+    f.call("plugin.rollback", plugin="cpu")
+    return c
+
+
+@fresh
+def test_what_copies_cannot_repeat_is_not_compared(f):
+    """These read the storage around the argument, or facts about the tensor, which a copy has not."""
+    base, out = f.tensor([float(i) for i in range(12)]), f.tensor([0.0] * 4)
+    x = f.view("aten::slice.Tensor", base, 0, 4, 8)
+
+    def calls():
+        f.d.op("aten::as_strided_copy", x, [2, 2], [1, 2], 0, returns="data")
+        f.d.op("aten::as_strided_scatter", base, {"data": [1.0, 2.0]}, [2], [1], 3, returns="data")
+        f.d.op("aten::_version", out)
+        f.d.op("aten::empty_strided.out", [4], [1], out=out)
+
+    c = of_itself(f, calls, 0)
+    equal((c["compared"], c["differs"]), (1, 0))
+    f.d.release(*(t["tensor"] for t in (base, x, out)))
 
 
 if __name__ == "__main__":
