@@ -28,10 +28,20 @@ static bool differs_on_copies(const char *op)
 
 /* -- which calls -- */
 
+/* Return the number of elements from the first one in memory to the last one. */
+static int64_t span_of(const dp_view *v)
+{
+    int64_t span = v->numel > 0;
+
+    for (int d = 0; v->numel > 0 && d < v->ndim; d++)
+        span += (v->sizes[d] - 1) * v->strides[d];
+    return span;
+}
+
 static uint64_t bytes_of(const dp_tensor *t)
 {
     DP_VIEW(v, t);
-    return dp_size_times((size_t)v.numel, dp_dtype_size(v.dtype));
+    return dp_size_times((size_t)span_of(&v), dp_dtype_size(v.dtype)); /* a copy has the strides */
 }
 
 /* Is `t` strided, with elements in memory that dp_copy() reads? */
@@ -101,13 +111,34 @@ bool shadow_fits(dp_ctx *ctx, const dp_bound *b, uint64_t *bytes)
 
 /* -- arguments -- */
 
+/* Make a copy of `t` whose elements share memory as those of `t` do.  *out owned. */
+static int copy_shared(dp_ctx *ctx, const dp_tensor *t, dp_device device, dp_tensor **out)
+{
+    static const int64_t one = 1;
+    dp_tensor *from = NULL, *all = NULL;
+
+    DP_VIEW(v, t);
+    const int64_t span = span_of(&v);
+    int rc = dp_as_strided(ctx, t, 1, &span, &one, dp_tensor_offset(t), &from);
+    if (rc == 0)
+        rc = dp_empty(ctx, v.dtype, device, 1, &span, DP_CONTIGUOUS, &all);
+    if (rc == 0)
+        rc = dp_copy(ctx, all, from);
+    if (rc == 0)
+        rc = dp_as_strided(ctx, all, v.ndim, v.sizes, v.strides, 0, out);
+    dp_tensor_unref(from);
+    dp_tensor_unref(all);
+    return rc;
+}
+
 int shadow_copy(dp_ctx *ctx, const dp_tensor *t, dp_device device, dp_tensor **out)
 {
     DP_VIEW(v, t);
-    int rc = dp_internal_overlap(t) == 0
-                 ? dp_empty_strided(ctx, v.dtype, device, v.ndim, v.sizes, v.strides, out)
-                 : dp_empty(ctx, v.dtype, device, v.ndim, v.sizes, DP_CONTIGUOUS, out);
 
+    /* the strides stay: some kernels choose by them what they compute, as those of LU factors do */
+    if (dp_internal_overlap(t) == 1)
+        return copy_shared(ctx, t, device, out);
+    int rc = dp_empty_strided(ctx, v.dtype, device, v.ndim, v.sizes, v.strides, out);
     if (rc < 0)
         return rc;
     rc = dp_copy(ctx, *out, t);

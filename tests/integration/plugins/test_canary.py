@@ -364,6 +364,29 @@ def of_itself(f, calls, compared):
 
 
 @fresh
+def test_layouts_are_those_of_the_client(f):
+    """The LU factors that the kernel answers depend on the strides, and so does a result of _embedding_bag()."""
+    long = f.tensor([[[float((7 * i + 3 * k) % 11), -1.0] for k in range(3)] for i in range(3)])
+    x = f.view("aten::select.int", long, 2, 0)
+    many = f.view("aten::expand", x, [2, 3, 3])
+    base = f.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    columns = f.view("aten::t", base)
+    row = f.tensor([[1.0, 2.0, 3.0]])
+    rows = f.view("aten::expand", row, [3, 3])
+
+    def calls():
+        for t in (x, many):
+            f.d.op("aten::_linalg_det", t, returns="data")
+        for t in (columns, rows):
+            f.d.op("aten::_embedding_bag", t, {"data": [0, 1], "dtype": "int64"}, {"data": [0], "dtype": "int64"},
+                   returns="data")
+
+    c = of_itself(f, calls, 4)
+    equal((c["compared"], c["differs"]), (5, 0))
+    f.d.release(*(t["tensor"] for t in (long, x, many, base, columns, row, rows)))
+
+
+@fresh
 def test_what_copies_cannot_repeat_is_not_compared(f):
     """These read the storage around the argument, or facts about the tensor, which a copy has not."""
     base, out = f.tensor([float(i) for i in range(12)]), f.tensor([0.0] * 4)
