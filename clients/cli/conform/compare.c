@@ -350,11 +350,11 @@ static bool is_storage(const input *in, const result_value *after)
 }
 
 /* Do results of the call belong on the device of its arguments?  Without one they are on the CPU
- * where no device is named, and those of some operators are always: the lengths of sequences. */
+ * where no device is named, and those of some operators are always: lengths and shapes. */
 static bool follows_device(const trial *t)
 {
     static const char *const to_cpu[] = {"aten::_to_cpu", "aten::_pack_padded_sequence",
-                                         "aten::_pad_packed_sequence"};
+                                         "aten::_pad_packed_sequence", "aten::_shape_as_tensor"};
     bool any = false;
 
     for (size_t i = 0; i < COUNT(to_cpu); i++)

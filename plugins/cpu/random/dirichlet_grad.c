@@ -148,6 +148,7 @@ static int dirichlet(dp_ctx *ctx, dp_tensor *x, dp_tensor *alpha, dp_tensor *tot
     double *d[3];
     DP_VIEW(first, x);
 
+    p.device = first.device;
     p.rc = dense_check_type(ctx, "_dirichlet_grad_cpu", first.dtype,
                             DP_DTYPE_BITS(DP_DTYPES_FLOATING));
     for (int i = 0; p.rc == 0 && i < 3; i++) {

@@ -97,6 +97,7 @@ static int standard_gamma_grad(dp_ctx *ctx, dp_tensor *self, dp_tensor *output, 
     DP_VIEW(x, self);
     DP_VIEW(y, output);
 
+    p.device = x.device;
     p.rc = dense_check_type(ctx, "_standard_gamma_grad_cpu", x.dtype, types);
     if (p.rc == 0 && x.dtype != y.dtype)
         p.rc = dp_fail(ctx, DP_ERUNTIME, "Found dtype %s but expected %s", dense_type_name(y.dtype),

@@ -106,7 +106,7 @@ static int members_of(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool invert, d
 
 /* Run isin of two tensors into *out; NULL: a new tensor is made. */
 static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
-                      dp_tensor **out)
+                      dp_device device, dp_tensor **out)
 {
     dp_tensor *both[] = {x, from};
     bool given = *out != NULL;
@@ -119,7 +119,7 @@ static int write_isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, b
     if (rc == 0)
         rc = check_half(ctx, &v, &t, dp_result_type(both, 2), unique);
     if (rc == 0)
-        rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, DP_BOOL, v.device);
+        rc = dp_set_output(ctx, out, v.ndim, v.sizes, NULL, DP_BOOL, device);
     if (rc == 0 && given)
         rc = check_apart(ctx, *out, NULL, 0);
     rc = rc < 0 ? dp_refuse(ctx, rc, NULL) : members_of(ctx, x, from, invert, *out);
@@ -168,7 +168,9 @@ static int write_scalar_isin(dp_ctx *ctx, dp_value s, dp_tensor *from, bool uniq
 
     if (rc < 0)
         return rc;
-    rc = write_isin(ctx, t, from, unique, invert, out);
+    /* the result is on the device of the test elements, not on that of the number */
+    DP_VIEW(v, from);
+    rc = write_isin(ctx, t, from, unique, invert, v.device, out);
     dp_tensor_unref(t);
     return rc;
 }
@@ -178,14 +180,16 @@ static int write_scalar_isin(dp_ctx *ctx, dp_value s, dp_tensor *from, bool uniq
 static int isin(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
                 dp_tensor **out)
 {
+    DP_VIEW(v, x);
     *out = NULL;
-    return write_isin(ctx, x, from, unique, invert, out);
+    return write_isin(ctx, x, from, unique, invert, v.device, out);
 }
 
 static int isin_out(dp_ctx *ctx, dp_tensor *x, dp_tensor *from, bool unique, bool invert,
                     dp_tensor *out)
 {
-    return write_isin(ctx, x, from, unique, invert, &out);
+    DP_VIEW(v, x);
+    return write_isin(ctx, x, from, unique, invert, v.device, &out);
 }
 
 /* aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False,
