@@ -220,8 +220,8 @@ const verb verbs_plugin[] = {
      "unload a plugin when its calls have finished", unload},
     {"plugin reload", "PLUGIN [--timeout-ms N] [--canary SHARE [--differences N]]",
      "load its file again, in its place; N: how long to wait for calls of the old code; --canary: "
-     "it serves a SHARE (above 0, up to 1) of the calls first, and goes after --differences (1) that "
-     "differ or fail; --rtol and --atol: how near they must be", reload},
+     "it serves a SHARE (above 0, up to 1) of the calls first, and goes after --differences (1) "
+     "that differ or fail; --rtol and --atol: how near they must be", reload},
     {"plugin promote", "PLUGIN [--timeout-ms N]",
      "let its canary replace the loaded code", promote},
     {"plugin rollback", "PLUGIN [--timeout-ms N]",
