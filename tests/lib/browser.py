@@ -126,6 +126,15 @@ class Browser:
             self.log.close()
             shutil.rmtree(self.dir, ignore_errors=True)  # its children may still write into it
 
+    @classmethod
+    def refusal(cls):
+        """Return why no browser starts on this machine; "" if one does."""
+        try:
+            with cls() as b:
+                return "" if b.run("1 + 1") == 2 else "chromium runs no script"
+        except (AssertionError, OSError) as e:
+            return "chromium does not start here: " + " ".join(str(e).split())[-300:]
+
     def __enter__(self):
         return self
 
