@@ -21,7 +21,6 @@ KNOWN = {
     "_reshape_from_tensor": "it reads the shape on the CPU", "_shape_as_tensor": "its result lies on the CPU",
     "_to_cpu": "its results lie on the CPU",
     "tensor_split.tensor_indices_or_sections": "indices lie on the CPU, as in PyTorch",
-    "isin.Scalar_Tensor": "a Scalar's result lies on the CPU, as in PyTorch",
     "native_channel_shuffle": "it has other strides",
     "mish_backward": "of two dtypes: it promotes, where the CPU's kernel keeps that of grad_output",
 }
