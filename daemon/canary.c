@@ -138,7 +138,7 @@ void request_canary_start(request *rq, const canary_settings *how, const dp_plug
                                 .share = how->share,
                                 .differences = how->differences};
     memcpy(c->report.plugin, plugin->plugin, sizeof(c->report.plugin));
-    atomic_store(&c->share, (uint64_t)(how->share * 0x1p32));
+    atomic_store(&c->share, how->share);
     atomic_store(&c->chosen, true);
     pthread_mutex_unlock(&c->lock);
 }
@@ -175,15 +175,12 @@ void request_canary_report(request *rq, canary_report *out)
 
 /* -- calls -- */
 
-/* Draw whether the canary serves the next call (splitmix64). */
+/* Draw whether the canary serves the next call. */
 static bool draw(canary *c)
 {
-    uint64_t z = (atomic_fetch_add_explicit(&c->drawn, 1, memory_order_relaxed) + 1) *
-                 UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t n = atomic_fetch_add_explicit(&c->drawn, 1, memory_order_relaxed) + 1;
 
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return ((z ^ (z >> 31)) >> 32) < atomic_load_explicit(&c->share, memory_order_relaxed);
+    return shadow_draw(n, atomic_load_explicit(&c->share, memory_order_relaxed));
 }
 
 /* Count one more call ahead of the comparisons; false: there are CANARY_AHEAD already. */

@@ -24,7 +24,7 @@ typedef struct canary {
     shadow_settings how;        /* its tolerances */
     atomic_bool chosen;         /* calls may be chosen */
     atomic_uint ahead;          /* calls that have been chosen and not compared yet */
-    atomic_uint_fast64_t share; /* of the calls, times 2^32 */
+    _Atomic(double) share;      /* of the calls */
     atomic_uint_fast64_t drawn; /* numbers that were drawn */
 } canary;
 

@@ -137,7 +137,7 @@ typedef struct shadow_settings {
     char device[DP_KEY_NAME_MAX]; /* "cpu", "npu:0" */
     double share;                 /* of the calls, 0 to 1 */
     double rtol, atol;            /* below 0: by the dtype, as in torch.testing.assert_close() */
-    uint64_t draws;               /* state of the random numbers that choose the calls */
+    uint64_t draws;               /* number of the last call for shadow_draw() */
 } shadow_settings;
 
 /* A connection's dispatcher state (PyTorch: the thread-local included and excluded keys, and modes

@@ -416,7 +416,8 @@ int server_init(server *s, const options *o, int argc, char **argv, dp_error *er
     s->store.dir = -1;
     pthread_mutex_init(&s->connections_lock, NULL);
     changes_init(&s->changes);
-    shadow_init(&s->shadow), canary_init(&s->canary, s);
+    shadow_init(&s->shadow);
+    canary_init(&s->canary, s);
     s->registry_listener = (dp_listener){.changed = on_changed, .arg = s, .noted = on_note};
     s->sessions.on_due = upkeep_session_due;
     s->sessions.on_due_arg = s;

@@ -101,10 +101,12 @@ static void report(const shadow_call *c, const shadow_outcome *o)
 {
     const char *op = dp_op_name(c->bound.op);
 
-    if (o->differs && c->judge == NULL)
+    if (c->judge != NULL)
+        return;
+    if (o->differs)
         log_seldom(LOG_WARN, "shadow.differs", "op='%s' backend='%s' %s", op, c->how.device,
                    o->what);
-    else if (o->failed && c->judge == NULL)
+    else if (o->failed)
         log_seldom(LOG_WARN, "shadow.failed", "op='%s' backend='%s' error=\"%s\"", op,
                    c->how.device, o->what);
 }
@@ -249,14 +251,13 @@ static shadow *shadow_of(const request *rq)
     return &rq->conn->server->shadow;
 }
 
-/* Draw whether to shadow the next call (splitmix64). */
-static bool draw(shadow_settings *how)
+bool shadow_draw(uint64_t n, double share)
 {
-    uint64_t z = how->draws += 0x9e3779b97f4a7c15u;
+    uint64_t z = n * 0x9e3779b97f4a7c15u;
 
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53 < how->share;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53 < share;
 }
 
 /* Reserve room for a call, or for `bytes` more of `c`. */
@@ -351,7 +352,7 @@ int request_shadow_begin(request *rq, const dp_bound *b, shadow_call **out)
     uint64_t drawn = how->draws;
 
     *out = NULL;
-    int rc = draw(how) ? shadow_begin(rq, b, how, NULL, out) : 0;
+    int rc = shadow_draw(++how->draws, how->share) ? shadow_begin(rq, b, how, NULL, out) : 0;
     if (rc == DP_EWORKER)
         how->draws = drawn; /* so that the worker draws the same */
     return rc != DP_EBUSY ? rc : 0;

@@ -98,6 +98,8 @@ void shadow_fini(shadow *s);
  * there is no room for it. */
 int shadow_begin(request *rq, const dp_bound *b, const shadow_settings *how, shadow_judge *judge,
                  shadow_call **out);
+/* Is call number `n` among the share that is chosen?  Random, equal for equal `n` (splitmix64). */
+bool shadow_draw(uint64_t n, double share);
 /* Let the thread call errand(arg) before its next shadow call.  An errand that has not begun is
  * replaced.  false: there is no thread, or it ends. */
 bool shadow_errand(shadow *s, void (*errand)(void *), void *arg);
