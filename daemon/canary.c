@@ -183,13 +183,25 @@ static bool draw(canary *c)
     return shadow_draw(n, atomic_load_explicit(&c->share, memory_order_relaxed));
 }
 
-/* Count one more call ahead of the comparisons; false: there are CANARY_AHEAD already. */
-static bool go_ahead(canary *c)
+/* Copy the arguments of `b` for the comparison; *copy NULL: there will be none.  DP_EWORKER: this
+ * is the main thread.  DP_EBUSY: too many calls are not compared yet, or there is no room. */
+static int take(canary *c, request *rq, const dp_bound *b, canary_choice *choice,
+                shadow_call **copy)
 {
-    if (atomic_fetch_add(&c->ahead, 1) < LIMIT_SIZE(CANARY_AHEAD))
-        return true;
-    atomic_fetch_sub(&c->ahead, 1);
-    return false;
+    /* how long the loaded build's kernel takes tells nothing about the new one, which may hang */
+    if (!placement_may_take(rq, SIZE_MAX, false))
+        return DP_EWORKER;
+    bool full = atomic_fetch_add(&c->ahead, 1) >= LIMIT_SIZE(CANARY_AHEAD);
+    pthread_mutex_lock(&c->lock);
+    shadow_settings how = c->how;
+    choice->generation = c->report.generation;
+    pthread_mutex_unlock(&c->lock);
+    int rc = full ? DP_EBUSY : shadow_begin(rq, b, &how, &c->judge, copy);
+    if (*copy != NULL)
+        (*copy)->canary = choice->generation;
+    else
+        atomic_fetch_sub(&c->ahead, 1);
+    return rc;
 }
 
 /* May the call `b` be repeated if it fails with the canary?  Without copies of its arguments, only
@@ -206,7 +218,6 @@ static bool may_repeat(request *rq, const dp_bound *b, const shadow_call *copy)
 int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, shadow_call **copy)
 {
     canary *c = canary_of(rq);
-    int rc = 0;
 
     *copy = NULL;
     if (!atomic_load_explicit(&c->chosen, memory_order_relaxed) || rq->state->capture != NULL)
@@ -216,34 +227,13 @@ int request_canary_begin(request *rq, const dp_bound *b, canary_choice *choice, 
         choice->how = draw(c) ? CANARY_CHOSEN : CANARY_NOT_CHOSEN;
     if (choice->how != CANARY_CHOSEN || !dp_ctx_canary(rq->ctx, b->op))
         return 0;
-    dp_ctx_canary(rq->ctx, NULL); /* for the copies */
-    /* how long the loaded build's kernel takes tells nothing about the new one, which may hang */
-    if (!placement_may_take(rq, SIZE_MAX, false))
-        return DP_EWORKER;
-    bool ahead = go_ahead(c);
-    if (ahead) {
-        pthread_mutex_lock(&c->lock);
-        shadow_settings how = c->how;
-        choice->generation = c->report.generation;
-        pthread_mutex_unlock(&c->lock);
-        rc = shadow_begin(rq, b, &how, &c->judge, copy);
-        if (*copy == NULL)
-            atomic_fetch_sub(&c->ahead, 1);
-        else
-            (*copy)->canary = choice->generation;
+    int rc = take(c, rq, b, choice, copy);
+    if (rc < 0 || !may_repeat(rq, b, *copy)) {
+        dp_ctx_canary(rq->ctx, NULL);
+        choice->how = rc == DP_EWORKER ? CANARY_CHOSEN : CANARY_NOT_CHOSEN;
+        return rc == DP_EWORKER ? rc : 0;
     }
-    if (rc == DP_EBUSY) /* it could be compared, but not now */
-        ahead = false;
-    else if (rc < 0)
-        return rc;
     choice->how = CANARY_SERVED;
-    if (!ahead || !may_repeat(rq, b, *copy) || !dp_ctx_canary(rq->ctx, b->op)) {
-        choice->how = CANARY_NOT_CHOSEN;
-        if (*copy != NULL)
-            request_shadow_end(rq, *copy, b, NULL);
-        *copy = NULL;
-        return 0;
-    }
     pthread_mutex_lock(&c->lock);
     c->report.calls += c->report.generation == choice->generation;
     pthread_mutex_unlock(&c->lock);
