@@ -68,12 +68,14 @@ int call_empty_like(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format 
                      out);
 }
 
-int call_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out)
+int call_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_device device,
+                       dp_tensor **out)
 {
-    const int64_t type = dtype, *none = NULL;
+    const int64_t type = dtype, on = device, *none = NULL;
 
     return dp_invoke(ctx, "aten::scalar_tensor", "soioioiob>T", scalar,
-                     dtype == DP_DTYPE_NONE ? none : &type, none, none, (const bool *)NULL, out);
+                     dtype == DP_DTYPE_NONE ? none : &type, none,
+                     device == DP_DEVICE_CPU ? none : &on, (const bool *)NULL, out);
 }
 
 int wrap_scalar(dp_ctx *ctx, dp_value scalar, dp_tensor **out)

@@ -80,6 +80,7 @@ int call_empty(dp_ctx *ctx, dp_dtype dtype, dp_device device, int ndim, const in
                dp_tensor **out);
 int call_empty_like(dp_ctx *ctx, dp_tensor *t, dp_dtype dtype, dp_memory_format format,
                     dp_tensor **out);
-int call_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_tensor **out);
+int call_scalar_tensor(dp_ctx *ctx, dp_value scalar, dp_dtype dtype, dp_device device,
+                       dp_tensor **out);
 
 #endif

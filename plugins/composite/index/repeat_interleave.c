@@ -40,7 +40,7 @@ static int repeat_int(dp_ctx *ctx, dp_tensor *self, int64_t repeats, const int64
     chain c = {.ctx = ctx};
     dp_tensor *t;
     DP_VIEW(x, self);
-    int rc = call_scalar_tensor(ctx, dp_int(repeats), DP_INT64, &t);
+    int rc = call_scalar_tensor(ctx, dp_int(repeats), DP_INT64, DP_DEVICE_CPU, &t);
 
     if (rc < 0)
         return rc;

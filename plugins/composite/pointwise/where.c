@@ -8,10 +8,8 @@
 static int scalar_on(dp_ctx *ctx, dp_value scalar, dp_device device, dp_tensor **made)
 {
     DP_VIEW(v, *made);
-    const int64_t type = v.dtype, on = device, *none = NULL;
     dp_tensor *moved = NULL;
-    int rc = dp_invoke(ctx, "aten::scalar_tensor", "soioioiob>T", scalar, &type, none, &on,
-                       (const bool *)NULL, &moved);
+    int rc = call_scalar_tensor(ctx, scalar, v.dtype, device, &moved);
 
     if (rc < 0)
         return rc;
@@ -42,7 +40,7 @@ static int where(dp_ctx *ctx, dp_tensor *condition, dp_value self, dp_value othe
         d = dp_result_type(both, 2);
     /* Refuse a Scalar that does not fit; a 0-dim tensor of a number works with any device. */
     for (int i = 0; i < 2 && rc == 0; i++) {
-        rc = made[i] ? call_scalar_tensor(ctx, given[i], d, &converted) : 0;
+        rc = made[i] ? call_scalar_tensor(ctx, given[i], d, DP_DEVICE_CPU, &converted) : 0;
         converted = dp_tensor_unref(converted);
     }
     if (rc == 0)

@@ -75,7 +75,9 @@ static dp_tensor *covariance(chain *c, dp_tensor *x, dp_tensor *w, dp_tensor *aw
     DP_VIEW(v, x);
 
     if (w == NULL) {
-        c->rc = c->rc < 0 ? c->rc : call_scalar_tensor(c->ctx, dp_int(v.sizes[1]), DP_INT64, &sum);
+        c->rc = c->rc < 0
+                    ? c->rc
+                    : call_scalar_tensor(c->ctx, dp_int(v.sizes[1]), DP_INT64, DP_DEVICE_CPU, &sum);
         sum = c->rc < 0 ? NULL : chain_keep(c, sum);
     } else {
         sum = CHAIN(c, "aten::sum", "T>T", w);

@@ -185,7 +185,7 @@ static int scalar_quantile(quantile_call *p, double q, dp_tensor *out, dp_tensor
         return dp_refuse(p->ctx, DP_ERUNTIME, "quantile() q must be in the range [0, 1] but got %g",
                          q);
     chain c = {.ctx = p->ctx};
-    int rc = call_scalar_tensor(p->ctx, dp_double(q), x.dtype, &p->q);
+    int rc = call_scalar_tensor(p->ctx, dp_double(q), x.dtype, DP_DEVICE_CPU, &p->q);
     if (rc < 0)
         return rc;
     p->q = chain_move(&c, p->q, x.device);
