@@ -67,6 +67,17 @@ def together(work, n):
         t.join()
 
 
+def fresh(make):
+    """A decorator: the test takes a fixture of its own, which make() makes and its finish() ends."""
+    def decorate(test):
+        def run():
+            f = make()
+            test(f)
+            f.finish()
+        return run
+    return decorate
+
+
 def wait_until(condition, what, seconds=20):
     """Poll until condition() is true."""
     end = time.monotonic() + seconds

@@ -1,5 +1,7 @@
 """test_shadow.py -- shadow calls: a share of a connection's calls runs on a second backend, too. Wrong kernels, failures,
-slow and hanging kernels and unloads are counted, and change no answer."""
+slow and hanging kernels and unloads are counted, and change no answer.
+
+Most tests have a daemon of their own, since counts are those of the whole daemon."""
 
 import os
 import shutil
@@ -7,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from harness import BUILD, contains, equal, less, main, raises, wait_until
+from harness import BUILD, contains, equal, fresh, less, main, raises, wait_until
 from daemon import TestDaemon
 import exposition
 
@@ -46,15 +48,6 @@ class Fixture:
         shutil.rmtree(self.dir)
 
 
-def fresh(test):
-    """The test runs with a daemon of its own, since it compares counts of the whole daemon."""
-    def run():
-        f = Fixture()
-        test(f)
-        f.finish()
-    return run
-
-
 def row(d, op):
     rows = [r for r in d.call("server.status")["shadow"] if r["op"] == op]
     return rows[0] if rows else dict.fromkeys(("calls", "differs", "failed", "dropped", "largest"), 0)
@@ -88,7 +81,7 @@ def read(d, t):
     return d.call("tensor.read", tensor=t["tensor"])["data"]
 
 
-@fresh
+@fresh(Fixture)
 def test_a_wrong_kernel_is_found_under_load(f):
     clients, calls = 4, 200
 
@@ -124,7 +117,7 @@ def test_a_wrong_kernel_is_found_under_load(f):
     contains(f.daemon.log(), f"op='aten::relu' backend='{DEVICE}' output=0 element=[2] expected=101 got=102")
 
 
-@fresh
+@fresh(Fixture)
 def test_in_place_and_out(f):
     with f.shadowing() as d:
         x, y = create(d, [1, 2, 3]), create(d, [0, 0, 0])
@@ -147,7 +140,7 @@ def test_in_place_and_out(f):
         equal(counts(d, "aten::add_.Tensor"), (1, 0, 0, 0), "arguments that share memory with a written one")
 
 
-@fresh
+@fresh(Fixture)
 def test_values_lists_and_dtypes(f):
     with f.shadowing() as d:
         equal(d.op("aten::equal", {"data": [1.0]}, {"data": [1.0]}), True)
@@ -171,7 +164,7 @@ def test_values_lists_and_dtypes(f):
                    "the CPU shadows the backend")
 
 
-@fresh
+@fresh(Fixture)
 def test_tolerance(f):
     with f.shadowing(rtol=0.1, atol=0) as d:
         d.op("aten::relu", {"data": [101.0]})
@@ -182,7 +175,7 @@ def test_tolerance(f):
         settle(d, "aten::relu", (2, 1, 0, 0))
 
 
-@fresh
+@fresh(Fixture)
 def test_calls_that_are_not_shadowed(f):
     with f.shadowing() as d:
         x = create(d, [1, 2, 3])
@@ -209,7 +202,7 @@ def test_calls_that_are_not_shadowed(f):
         equal(counts(d, "aten::neg"), (1, 0, 0, 0), "a share of 0")
 
 
-@fresh
+@fresh(Fixture)
 def test_a_share(f):
     calls = 400
     with f.shadowing(share=0.25) as d:
@@ -223,7 +216,7 @@ def test_a_share(f):
         less(chosen, calls * 0.45, "chosen calls")
 
 
-@fresh
+@fresh(Fixture)
 def test_settings(f):
     with f.connect() as d:
         equal(d.call("session.get").get("shadow"), None)
@@ -241,7 +234,7 @@ def test_settings(f):
         equal(d.call("session.get").get("shadow"), None, "another connection")
 
 
-@fresh
+@fresh(Fixture)
 def test_failures(f):
     with f.shadowing() as d:
         equal(data(d, "aten::sigmoid", {"data": [0.0]}), [0.5])
@@ -277,7 +270,7 @@ def test_the_limit_of_bytes_and_of_time():
     f.finish()
 
 
-@fresh
+@fresh(Fixture)
 def test_unload_and_reload(f):
     stop, answers = threading.Event(), []
 
@@ -304,7 +297,7 @@ def test_unload_and_reload(f):
     equal([a for a in answers if a != [-1] * 100], [])
 
 
-@fresh
+@fresh(Fixture)
 def test_unload_while_it_hangs(f):
     with f.shadowing() as d:
         d.op("aten::cos", {"data": [0.0]})
@@ -326,7 +319,7 @@ def test_unload_while_it_hangs(f):
         d.call("plugin.unload", plugin="wrong_npu")
 
 
-@fresh
+@fresh(Fixture)
 def test_the_schema_changes_meanwhile(f):
     f.hold()
     with f.shadowing() as d:
@@ -338,7 +331,7 @@ def test_the_schema_changes_meanwhile(f):
         d.call("plugin.unload", plugin="dozes")
 
 
-@fresh
+@fresh(Fixture)
 def test_long_arguments_of_a_short_kernel(f):
     with f.shadowing() as d:
         x = create(d, [1.0] * 5000)
@@ -353,7 +346,7 @@ def test_long_arguments_of_a_short_kernel(f):
         d.call("plugin.unload", plugin="dozes")
 
 
-@fresh
+@fresh(Fixture)
 def test_clients_that_leave(f):
     f.hold()
     for _ in range(5):

@@ -1,13 +1,16 @@
 """test_canary.py -- a canary: a new build of a plugin serves a share of the calls (plugin.reload with `share`), its
-results are compared with those of the loaded build, and it is promoted or rolled back."""
+results are compared with those of the loaded build, and it is promoted or rolled back.
 
+Each test has a daemon of its own, since a daemon has one canary at a time."""
+
+import contextlib
 import os
 import shutil
 import tempfile
 import threading
 import time
 
-from harness import BUILD, contains, equal, less, main, raises, wait_until
+from harness import BUILD, contains, equal, fresh, less, main, raises, wait_until
 from daemon import TestDaemon
 import dispatchd
 
@@ -69,16 +72,31 @@ class Fixture:
         self.daemon.finish()
 
 
-def fresh(test):
-    """The test runs with a daemon of its own, since a daemon has one canary at a time."""
+@contextlib.contextmanager
+def clients(f, work):
+    """Four clients call work(d) until the block ends; none of them may fail."""
+    stop, failures = [], []
+
     def run():
-        f = Fixture()
-        test(f)
-        f.finish()
-    return run
+        try:
+            with f.connect() as d:
+                while not stop:
+                    work(d)
+        except Exception as e:
+            failures.append(e)
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for t in threads:
+        t.start()
+    try:
+        yield
+    finally:
+        stop.append(True)
+        for t in threads:
+            t.join()
+    equal(failures, [])
 
 
-@fresh
+@fresh(Fixture)
 def test_a_good_build_serves_its_share_and_is_promoted(f):
     equal(f.canary(), None, "no canary yet")
     report = f.begin("trial_good", 0.5)
@@ -103,7 +121,7 @@ def test_a_good_build_serves_its_share_and_is_promoted(f):
     raises(lambda: f.call("plugin.rollback", plugin="trial"), "NotFound", "plugin 'trial' has no canary")
 
 
-@fresh
+@fresh(Fixture)
 def test_a_wrong_build_is_rolled_back_by_itself(f):
     new = f.begin("trial_wrong")["generation"]
     answers = []
@@ -124,7 +142,7 @@ def test_a_wrong_build_is_rolled_back_by_itself(f):
     equal(f.d.op("trial::build", {"data": DATA}), 1)
 
 
-@fresh
+@fresh(Fixture)
 def test_calls_that_fail_are_answered_by_the_loaded_build(f):
     f.begin("trial_fails", differences=3)
     x = f.call("tensor.create", data=DATA)
@@ -141,7 +159,7 @@ def test_calls_that_fail_are_answered_by_the_loaded_build(f):
     f.d.release(x)
 
 
-@fresh
+@fresh(Fixture)
 def test_the_trace_of_a_call_that_failed_is_that_of_the_answer(f):
     canary = f.begin("trial_fails", differences=3)["generation"]
     trace = f.call("op.call", op="trial::twice", args=[{"data": DATA}], trace=True)["trace"]
@@ -150,7 +168,7 @@ def test_the_trace_of_a_call_that_failed_is_that_of_the_answer(f):
           [("trial::twice", True), ("trial::scale", True), ("trial::scale", True)])
 
 
-@fresh
+@fresh(Fixture)
 def test_errors_of_both_builds_are_equal(f):
     f.begin("trial_good")
     for _ in range(5):
@@ -159,69 +177,47 @@ def test_errors_of_both_builds_are_equal(f):
     equal((c["state"], c["calls"], c["compared"], c["failed"]), ("runs", 5, 5, 0))
 
 
-@fresh
+@fresh(Fixture)
 def test_one_call_runs_in_one_build(f):
     f.begin("trial_good", 0.5)
-    stop, failures, builds = [], [], set()
+    builds = set()
 
-    def client():
-        try:
-            with f.connect() as d:
-                while not stop:
-                    equal(f.scale("trial::twice", d), FOUR)
-                    trace = d.call("op.call", op="trial::twice", args=[{"data": DATA}], trace=True)["trace"]
-                    ran = {s["generation"] for s in trace if s["plugin"] == "trial"}
-                    equal(len(ran), 1, f"generations of one call: {trace}")
-                    builds.update(ran)
-        except Exception as e:
-            failures.append(e)
+    def work(d):
+        equal(f.scale("trial::twice", d), FOUR)
+        trace = d.call("op.call", op="trial::twice", args=[{"data": DATA}], trace=True)["trace"]
+        ran = {s["generation"] for s in trace if s["plugin"] == "trial"}
+        equal(len(ran), 1, f"generations of one call: {trace}")
+        builds.update(ran)
 
-    threads = [threading.Thread(target=client) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for _ in range(5):
-        time.sleep(0.2)
-        f.call("plugin.rollback", plugin="trial")
-        f.begin("trial_good", 0.5)
-    f.call("plugin.promote", plugin="trial")
-    time.sleep(0.1)
-    stop.append(True)
-    for t in threads:
-        t.join()
-    equal(failures, [])
+    with clients(f, work):
+        for _ in range(5):
+            time.sleep(0.2)
+            f.call("plugin.rollback", plugin="trial")
+            f.begin("trial_good", 0.5)
+        f.call("plugin.promote", plugin="trial")
+        time.sleep(0.1)
     less(2, len(builds), "builds that ran")
 
 
-@fresh
+@fresh(Fixture)
 def test_a_wrong_build_under_load(f):
-    stop, failures, wrong = [], [], []
+    wrong = []
 
-    def client():
-        try:
-            with f.connect() as d:
-                while not stop:
-                    answer = f.scale("trial::twice", d)
-                    if answer != FOUR:
-                        equal(answer, [9.0, 18.0, 27.0], "an answer of the wrong build")
-                        wrong.append(answer)
-        except Exception as e:
-            failures.append(e)
+    def work(d):
+        answer = f.scale("trial::twice", d)
+        if answer != FOUR:
+            equal(answer, [9.0, 18.0, 27.0], "an answer of the wrong build")
+            wrong.append(answer)
 
-    threads = [threading.Thread(target=client) for _ in range(4)]
-    for t in threads:
-        t.start()
-    f.begin("trial_wrong", 0.2)
-    c = f.ended()
-    time.sleep(0.1)
-    stop.append(True)
-    for t in threads:
-        t.join()
-    equal(failures, [])
+    with clients(f, work):
+        f.begin("trial_wrong", 0.2)
+        c = f.ended()
+        time.sleep(0.1)
     equal(len(wrong), c["calls"], "wrong answers, and calls of the canary")
     less(len(wrong), 50, "wrong answers")
 
 
-@fresh
+@fresh(Fixture)
 def test_what_is_refused(f):
     for share in (0, -0.5, 1.5):
         raises(lambda: f.begin("trial_good", share), "InvalidParams", "share: expected a number above 0 and up to 1")
@@ -249,7 +245,7 @@ def test_what_is_refused(f):
     equal((f.scale(), len(f.entries())), (TWO, 1))
 
 
-@fresh
+@fresh(Fixture)
 def test_other_plugins_come_and_go_beside_a_canary(f):
     f.begin("trial_good", 0.5)
     path = os.path.join(PLUGINS, "version_1.so")
@@ -266,7 +262,7 @@ def test_other_plugins_come_and_go_beside_a_canary(f):
     equal(f.call("registry.check")["violations"], [])
 
 
-@fresh
+@fresh(Fixture)
 def test_the_plugin_is_unloaded_in_the_middle(f):
     f.begin("trial_good")
     equal(f.scale(), TWO)
@@ -276,7 +272,7 @@ def test_the_plugin_is_unloaded_in_the_middle(f):
     raises(f.scale, "NotFound", "trial::scale")
 
 
-@fresh
+@fresh(Fixture)
 def test_no_canary_begins_while_the_plugin_is_unloaded(f):
     """The unload waits for a shadow call. A canary that began meanwhile would end with it, unseen."""
     f.call("plugin.load", path=os.path.join(PLUGINS, "sleeps.so"))
@@ -302,7 +298,7 @@ def test_no_canary_begins_while_the_plugin_is_unloaded(f):
     f.call("plugin.unload", plugin="sleeps")
 
 
-@fresh
+@fresh(Fixture)
 def test_a_canary_serves_no_call_on_the_thread_of_the_event_loop(f):
     """That the loaded build's kernel is short proves nothing about the new one, which may hang."""
     if "thread" in os.path.basename(BUILD):
@@ -342,7 +338,7 @@ def test_no_call_is_served_without_room_for_its_comparison():
         f.finish()
 
 
-@fresh
+@fresh(Fixture)
 def test_a_client_leaves_in_the_middle(f):
     f.begin("trial_good")
     for _ in range(20):
@@ -366,7 +362,7 @@ def of_itself(f, calls, compared):
     return c
 
 
-@fresh
+@fresh(Fixture)
 def test_layouts_are_those_of_the_client(f):
     """The LU factors that the kernel answers depend on the strides, and so does a result of _embedding_bag()."""
     long = f.tensor([[[float((7 * i + 3 * k) % 11), -1.0] for k in range(3)] for i in range(3)])
@@ -389,7 +385,7 @@ def test_layouts_are_those_of_the_client(f):
     f.d.release(*(t["tensor"] for t in (long, x, many, base, columns, row, rows)))
 
 
-@fresh
+@fresh(Fixture)
 def test_what_copies_cannot_repeat_is_not_compared(f):
     """These read the storage around the argument, or facts about the tensor, which a copy has not."""
     base, out = f.tensor([float(i) for i in range(12)]), f.tensor([0.0] * 4)
